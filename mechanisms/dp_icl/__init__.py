@@ -1,0 +1,1 @@
+"""Reference mechanisms for differentially private in-context learning."""
