@@ -1,0 +1,1 @@
+"""pytest-snapaudit: prove differential-privacy claims in CI."""
