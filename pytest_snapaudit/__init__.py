@@ -1,1 +1,106 @@
-"""pytest-snapaudit: prove differential-privacy claims in CI."""
+"""pytest-snapaudit: put differential-privacy claims under test, with valid lower bounds on epsilon.
+
+Public names are loaded on first use: importing this package loads neither NumPy nor SciPy nor Hypothesis.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pytest_snapaudit.auditor import PrivacyAuditor as PrivacyAuditor
+    from pytest_snapaudit.engine.audit import audit as audit
+    from pytest_snapaudit.engine.claim import PrivacyClaim as PrivacyClaim
+    from pytest_snapaudit.engine.errors import BudgetExceeded as BudgetExceeded
+    from pytest_snapaudit.engine.errors import DeclarationMismatch as DeclarationMismatch
+    from pytest_snapaudit.engine.errors import InconclusiveAudit as InconclusiveAudit
+    from pytest_snapaudit.engine.errors import InvalidClaim as InvalidClaim
+    from pytest_snapaudit.engine.errors import MechanismError as MechanismError
+    from pytest_snapaudit.engine.errors import PrivacyViolation as PrivacyViolation
+    from pytest_snapaudit.engine.errors import SnapshotCorrupt as SnapshotCorrupt
+    from pytest_snapaudit.engine.errors import SnapshotError as SnapshotError
+    from pytest_snapaudit.engine.errors import SnapshotMissing as SnapshotMissing
+    from pytest_snapaudit.engine.errors import SnapshotStale as SnapshotStale
+    from pytest_snapaudit.engine.errors import VacuousAudit as VacuousAudit
+    from pytest_snapaudit.engine.mechanism import Mechanism as Mechanism
+    from pytest_snapaudit.engine.mechanism import Sampler as Sampler
+    from pytest_snapaudit.engine.mechanism import from_callable as from_callable
+    from pytest_snapaudit.engine.mechanism import from_sampler as from_sampler
+    from pytest_snapaudit.engine.noise import GaussianNoise as GaussianNoise
+    from pytest_snapaudit.engine.noise import LaplaceNoise as LaplaceNoise
+    from pytest_snapaudit.engine.result import AuditResult as AuditResult
+    from pytest_snapaudit.engine.result import Verdict as Verdict
+    from pytest_snapaudit.engine.snapshot import Snapshot as Snapshot
+    from pytest_snapaudit.engine.snapshot import SnapshotPair as SnapshotPair
+    from pytest_snapaudit.markers import privacy_audit as privacy_audit
+    from pytest_snapaudit.outcomes import SnapauditWarning as SnapauditWarning
+
+__all__ = [
+    "AuditResult",
+    "BudgetExceeded",
+    "DeclarationMismatch",
+    "GaussianNoise",
+    "InconclusiveAudit",
+    "InvalidClaim",
+    "LaplaceNoise",
+    "Mechanism",
+    "MechanismError",
+    "PrivacyAuditor",
+    "PrivacyClaim",
+    "PrivacyViolation",
+    "Sampler",
+    "SnapauditWarning",
+    "Snapshot",
+    "SnapshotCorrupt",
+    "SnapshotError",
+    "SnapshotMissing",
+    "SnapshotPair",
+    "SnapshotStale",
+    "VacuousAudit",
+    "Verdict",
+    "audit",
+    "from_callable",
+    "from_sampler",
+    "privacy_audit",
+]
+
+_HOMES = {
+    "auditor": ("PrivacyAuditor",),
+    "engine.audit": ("audit",),
+    "engine.claim": ("PrivacyClaim",),
+    "engine.errors": (
+        "BudgetExceeded",
+        "DeclarationMismatch",
+        "InconclusiveAudit",
+        "InvalidClaim",
+        "MechanismError",
+        "PrivacyViolation",
+        "SnapshotCorrupt",
+        "SnapshotError",
+        "SnapshotMissing",
+        "SnapshotStale",
+        "VacuousAudit",
+    ),
+    "engine.mechanism": ("Mechanism", "Sampler", "from_callable", "from_sampler"),
+    "engine.noise": ("GaussianNoise", "LaplaceNoise"),
+    "engine.result": ("AuditResult", "Verdict"),
+    "engine.snapshot": ("Snapshot", "SnapshotPair"),
+    "markers": ("privacy_audit",),
+    "outcomes": ("SnapauditWarning",),
+}
+_MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    module = _MODULE_OF.get(name)
+    if module is None:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    value: object = getattr(importlib.import_module(f"{__name__}.{module}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,5 +1,64 @@
-"""Entry point Hypothesis calls at start-up; imports nothing heavy."""
+"""Entry point that Hypothesis calls whenever it is imported.
+
+Types become known to ``st.from_type`` by the name of the module that defines them, so nothing is imported
+before a test asks for one: neither the types, nor the strategies, nor NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hypothesis.strategies import SearchStrategy
+
+    Resolver = Callable[[type], SearchStrategy[Any] | None]
+
+OWN, REFERENCE = "pytest_snapaudit", "dp_icl"
 
 
 def register() -> None:
-    """Register the strategies for the plugin's own types."""
+    """Make the plugin's types, and the mechanisms of ``dp_icl``, resolvable by ``st.from_type``.
+
+    Hypothesis keeps a table of resolvers by module name, which it asks about types it does not know once that
+    module is imported; it is how Hypothesis serves NumPy without importing it. The table is not public API:
+    should it be gone, the types are registered in the public way as soon as the strategies are imported.
+    A strategy that a user registers for one of these types takes precedence.
+    """
+    table = resolver_table()
+    if table is not None:
+        table.setdefault(OWN, _own_types)
+        table.setdefault(REFERENCE, _reference_mechanisms)
+
+
+def resolver_table() -> dict[str, Resolver] | None:
+    """Hypothesis' resolvers by module name, or None if this version has no such table."""
+    from hypothesis.strategies._internal import types  # noqa: PLC0415
+
+    table = getattr(types, "_global_extra_lookup", None)
+    return table if isinstance(table, dict) else None
+
+
+def _own_types(thing: type) -> SearchStrategy[Any] | None:
+    if not _defined_in(thing, OWN):
+        return None
+    from pytest_snapaudit.strategies.registered import own_strategies  # noqa: PLC0415
+
+    return own_strategies().get(thing)
+
+
+def _reference_mechanisms(thing: type) -> SearchStrategy[Any] | None:
+    if not _defined_in(thing, REFERENCE):
+        return None
+    from pytest_snapaudit.strategies.registered import reference_configurations  # noqa: PLC0415
+
+    return reference_configurations(thing)
+
+
+def _defined_in(thing: object, package: str) -> bool:
+    module = getattr(thing, "__module__", None)
+    return (
+        isinstance(thing, type)
+        and isinstance(module, str)
+        and (module == package or module.startswith(package + "."))
+    )

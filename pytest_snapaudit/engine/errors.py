@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pytest_snapaudit.engine.result import AuditResult
+    from pytest_snapaudit.engine.sensitivity import SensitivityFinding
 
 
 class InvalidClaim(ValueError):
@@ -58,3 +59,15 @@ class SnapshotStale(SnapshotError):
 
 class SnapshotCorrupt(SnapshotError):
     """The stored entry is damaged, foreign, or unsafe to read."""
+
+
+class SensitivityExceeded(AssertionError):
+    """Clean outputs of neighbouring datasets lie further apart than the declared sensitivity.
+
+    Attributes:
+        finding: the :class:`~pytest_snapaudit.engine.sensitivity.SensitivityFinding` that refutes it.
+    """
+
+    def __init__(self, message: str, finding: SensitivityFinding) -> None:
+        super().__init__(message)
+        self.finding = finding

@@ -9,15 +9,21 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+_MAX_COUNT = np.iinfo(np.int64).max
+
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
     """Clean outputs of one side: distinct rows and how often each was seen.
 
-    Attributes:
-        rows: (k, *shape) distinct clean outputs.
+    Args:
+        rows: (k, *shape) distinct clean outputs, numbers or text; copied and made read-only.
         counts: (k,) positive integers; their sum is the number of evaluations recorded.
         provenance: where the rows come from (model, parameters, versions); never used in the audit.
+
+    Raises:
+        TypeError: if ``rows`` is an object array.
+        ValueError: if there is no row, or ``counts`` are not positive integers, one per row.
     """
 
     rows: NDArray[Any]
@@ -25,18 +31,17 @@ class Snapshot:
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        rows = np.asarray(self.rows)
+        rows = _as_rows(self.rows)
         counts = np.asarray(self.counts)
-        if rows.dtype == object:
-            msg = "Snapshot: rows must be a numeric or string array, got dtype object."
-            raise TypeError(msg)
-        if rows.ndim < 1 or len(rows) == 0:
-            msg = f"Snapshot: rows must hold at least one clean output, got an array of shape {rows.shape}."
-            raise ValueError(msg)
-        if counts.shape != (len(rows),) or counts.dtype.kind not in "iu" or (counts < 1).any():
+        if (
+            counts.shape != (len(rows),)
+            or counts.dtype.kind not in "iu"
+            or (counts < 1).any()
+            or sum(counts.tolist()) > _MAX_COUNT
+        ):
             msg = (
                 f"Snapshot: counts must be {len(rows)} positive integers, one per row, "
-                f"got shape {counts.shape} of dtype {counts.dtype}."
+                f"got shape {counts.shape} of dtype {counts.dtype}: {np.array2string(counts, threshold=6)}."
             )
             raise ValueError(msg)
         rows, counts = rows.copy(), counts.astype(np.int64)
@@ -46,16 +51,14 @@ class Snapshot:
 
     @classmethod
     def from_rows(cls, rows: ArrayLike, provenance: Mapping[str, Any] | None = None) -> Self:
-        """Collapse ``rows`` of shape (size, *shape) to distinct rows with counts, first seen first."""
-        array = np.asarray(rows)
-        if array.ndim < 1 or len(array) == 0:
-            msg = f"Snapshot: rows must hold at least one clean output, got an array of shape {array.shape}."
-            raise ValueError(msg)
-        _, first, counts = np.unique(
-            array.reshape(len(array), -1), axis=0, return_index=True, return_counts=True
-        )
-        order = np.argsort(first)
-        return cls(array[first[order]], counts[order].astype(np.int64), provenance or {})
+        """Collapse ``rows`` of shape (size, *shape) to distinct rows with counts, first seen first.
+
+        Raises:
+            TypeError, ValueError: as the constructor.
+        """
+        array = _as_rows(rows)
+        distinct, counts = merge_rows(array, np.ones(len(array), dtype=np.int64))
+        return cls(distinct, counts, provenance or {})
 
     @property
     def size(self) -> int:
@@ -67,27 +70,73 @@ class Snapshot:
         return np.repeat(self.rows, self.counts, axis=0)
 
     def map(self, fn: Callable[[NDArray[Any]], ArrayLike]) -> Snapshot:
-        """Apply ``fn``, one clean output in and one out, to every distinct row; equal results are merged."""
-        mapped = np.stack([np.asarray(fn(row)) for row in self.rows])
-        collapsed = Snapshot.from_rows(mapped)
-        flat = mapped.reshape(len(mapped), -1)
-        counts = [
-            int(self.counts[_equal_rows(flat, kept)].sum())
-            for kept in collapsed.rows.reshape(len(collapsed.rows), -1)
-        ]
-        return Snapshot(collapsed.rows, np.asarray(counts, np.int64), self.provenance)
+        """Apply ``fn`` once to every distinct row; rows with equal results are merged, counts added.
+
+        Args:
+            fn: one recorded output of shape (*shape), read-only, in; one clean output out.
+
+        Raises:
+            TypeError: if ``fn`` returns an object that is no array of numbers or text.
+            ValueError: if ``fn`` returns shapes that differ between rows.
+        """
+        results = [np.asarray(fn(row)) for row in self.rows]
+        shapes = {result.shape for result in results}
+        if len(shapes) > 1:
+            msg = (
+                "Snapshot.map: fn must return one shape for every row, got "
+                f"{' and '.join(str(shape) for shape in sorted(shapes)[:3])}."
+            )
+            raise ValueError(msg)
+        rows, counts = merge_rows(_as_rows(np.stack(results)), self.counts)
+        return Snapshot(rows, counts, self.provenance)
 
 
-def _equal_rows(rows: NDArray[Any], row: NDArray[Any]) -> NDArray[np.bool_]:
-    same = rows == row
-    if rows.dtype.kind in "fc":
-        same |= np.isnan(rows) & np.isnan(row)
-    return np.asarray(same.all(axis=1))
+def _as_rows(rows: ArrayLike) -> NDArray[Any]:
+    array = np.asarray(rows)
+    if array.dtype == object:
+        msg = "Snapshot: rows must be a numeric or string array, got dtype object."
+        raise TypeError(msg)
+    if array.ndim < 1 or len(array) == 0:
+        msg = f"Snapshot: rows must hold at least one clean output, got an array of shape {array.shape}."
+        raise ValueError(msg)
+    return array
+
+
+def merge_rows(rows: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Merge equal rows of shape (k, *shape) and add their counts (k,), first seen first.
+
+    NaN equals NaN, and 0.0 equals -0.0.
+    """
+    place: dict[bytes, int] = {}
+    first: list[int] = []
+    index = np.empty(len(rows), dtype=np.intp)
+    for i, row in enumerate(_comparable(rows)):
+        index[i] = place.setdefault(row.tobytes(), len(first))
+        if index[i] == len(first):
+            first.append(i)
+    merged = np.zeros(len(first), dtype=np.int64)
+    np.add.at(merged, index, counts)
+    return rows[first], merged
+
+
+def _comparable(rows: NDArray[Any]) -> NDArray[Any]:
+    """Rows of which two are equal exactly if their bytes are."""
+    flat = np.ascontiguousarray(rows).reshape(len(rows), -1)
+    if flat.dtype.kind == "c":
+        flat = np.concatenate([flat.real, flat.imag], axis=1)
+    if flat.dtype.kind == "f":
+        flat = np.where(np.isnan(flat), np.asarray(np.nan, dtype=flat.dtype), flat + flat.dtype.type(0))
+    return flat
 
 
 @dataclass(frozen=True, eq=False)
 class SnapshotPair:
-    """Recorded clean outputs of a neighbouring pair: the reference side and the side with the canary."""
+    """Recorded clean outputs of a neighbouring pair: the reference side and the side with the canary.
+
+    Raises:
+        TypeError: if a side is no :class:`Snapshot`.
+        ValueError: if the sides hold clean outputs of different shapes.
+    """
 
     reference: Snapshot
     canary: Snapshot
@@ -109,5 +158,8 @@ class SnapshotPair:
 
         Args:
             fn: one recorded output of shape (*shape) in, one clean output out.
+
+        Raises:
+            TypeError, ValueError: as :meth:`Snapshot.map`, and if the sides' results differ in shape.
         """
         return SnapshotPair(self.reference.map(fn), self.canary.map(fn))

@@ -1,0 +1,16 @@
+"""The prompts of the examples: the private exemplars of one partition, then the query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from texts import Exemplar
+
+TOPIC_TEMPLATE = "News: {text}\nTopic:{answer}"
+HEADLINE_TEMPLATE = "News: {text}\nHeadline:{answer}"
+
+
+def prompt(template: str, exemplars: Sequence[Exemplar], query: str) -> str:
+    """Every exemplar with its answer, then the query with its answer left open."""
+    shown = [template.format(text=exemplar.text, answer=" " + exemplar.answer) for exemplar in exemplars]
+    return "\n\n".join([*shown, template.format(text=query, answer="")])

@@ -1,0 +1,396 @@
+"""The ``privacy_auditor`` fixture: a test's markers and arguments in, a verdict out."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pytest_snapaudit.arguments import positive_integer
+from pytest_snapaudit.claims import resolve_claim
+from pytest_snapaudit.engine.audit import audit
+from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.errors import DeclarationMismatch, InconclusiveAudit, PrivacyViolation
+from pytest_snapaudit.engine.mechanism import mechanism_name
+from pytest_snapaudit.engine.result import AuditResult, Verdict
+from pytest_snapaudit.engine.seeding import Digest, digest
+from pytest_snapaudit.engine.snapshot import SnapshotPair
+from pytest_snapaudit.examples import Example, current_example, exempt_from_deadline, on_failure
+from pytest_snapaudit.outcomes import SnapauditWarning
+from pytest_snapaudit.recording import Record, SnapshotRecorder
+from pytest_snapaudit.report import failure
+from pytest_snapaudit.session import OPTIONS, RUNNING, RunningTest
+from pytest_snapaudit.store import JSON
+from pytest_snapaudit.subjects import as_mechanism, configuration_digest
+
+DEFAULT_SNAPSHOTS = 2_000
+
+
+@dataclass(frozen=True)
+class _Request:
+    """One call of ``check`` or ``measure``, resolved."""
+
+    mechanism: Any
+    neighbours: Any
+    claim: PrivacyClaim
+    options: dict[str, Any]
+    executor: Executor | None
+    identity: Digest
+    seed: tuple[int, ...]
+
+    def run(self, *, confidence: float, gate: bool) -> AuditResult:
+        """Run the audit; verdict and bounds depend on the request and ``confidence`` alone."""
+        return audit(
+            self.mechanism,
+            self.neighbours,
+            self.claim,
+            confidence=confidence,
+            seed=self.seed,
+            gate=gate,
+            executor=self.executor,
+            **self.options,
+        )
+
+
+class PrivacyAuditor:
+    """Audits mechanisms on behalf of the test that is running.
+
+    One object serves the whole session, so that the fixture can be used together with Hypothesis; each call
+    acts for the test that is running at that moment.
+
+    Args:
+        config: the session's configuration.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._options = config.stash[OPTIONS]
+        self._recorder = SnapshotRecorder(self._options, config.rootpath)
+
+    def __repr__(self) -> str:
+        return "privacy_auditor"
+
+    @property
+    def recorder(self) -> SnapshotRecorder:
+        """The session's snapshots."""
+        return self._recorder
+
+    def check(
+        self,
+        mechanism: Any,
+        neighbours: Any,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        views: Any = None,
+        scope: str | None = None,
+        n_trials: int | None = None,
+        n_snapshots: int | None = None,
+        correction: str = "auto",
+        estimator: str = "auto",
+        name: str | None = None,
+        attacks: Sequence[Any] = (),
+        side_channels: Sequence[Any] = (),
+        executor: Executor | None = None,
+    ) -> AuditResult:
+        """Audit a mechanism on one pair of neighbours and fail the test if its claim is refuted.
+
+        The claim is resolved keyword by keyword: ``epsilon`` and ``delta`` here, then the closest
+        ``privacy_audit`` marker, outer markers, and ``mechanism.claim``. The same configuration in one test
+        has the same verdict, at no further cost.
+
+        Args:
+            mechanism: a :class:`~pytest_snapaudit.engine.mechanism.Mechanism`, a sampler (``from_sampler``,
+                ``from_callable``), or an object that a ``pytest_snapaudit_as_mechanism`` hook recognises.
+            neighbours: a (reference, canary) pair of datasets, or a
+                :class:`~pytest_snapaudit.engine.snapshot.SnapshotPair` of recorded clean outputs.
+            epsilon: claimed, finite and above 0.
+            delta: claimed, in [0, 1).
+            views: views to audit, a collection of ``"black-box"`` and ``"white-box"``.
+            scope: ``"pipeline"`` or ``"noise"``.
+            n_trials: trials per side that are counted; ``--snapaudit-trials`` wins.
+            n_snapshots: clean outputs per side when the clean stage is random.
+            correction: ``"auto"``, ``"clopper-pearson"``, ``"bernstein"`` or ``"betting"``.
+            estimator: ``"auto"``, ``"dp"`` or ``"gdp"``.
+            name: of the audit, printed in reports; also tells apart the random streams of two audits that are
+                equal otherwise.
+            attacks: further attacks, passed to the engine.
+            side_channels: side channels to look at, passed to the engine.
+            executor: runs blocks of trials; the result does not depend on it.
+
+        Returns:
+            The result, unless the test fails.
+
+        Raises:
+            PrivacyViolation: the claim is refuted.
+            InconclusiveAudit: the audit could not have refuted the claim and ``--snapaudit-strict`` is on (else a
+                :class:`~pytest_snapaudit.outcomes.SnapauditWarning`), or ``detects`` of the marker is not met.
+            BudgetExceeded: more configurations or examples than the test declares.
+            InvalidClaim: no claim, or one out of range.
+            TypeError, ValueError, MechanismError, VacuousAudit, DeclarationMismatch: see
+                :func:`~pytest_snapaudit.engine.audit.audit`.
+        """
+        __tracebackhide__ = True
+        running = self._running("check")
+        request = self._request(
+            running,
+            mechanism,
+            neighbours,
+            epsilon=epsilon,
+            delta=delta,
+            views=views,
+            scope=scope,
+            n_trials=n_trials,
+            n_snapshots=n_snapshots,
+            correction=correction,
+            estimator=estimator,
+            name=name,
+            attacks=attacks,
+            side_channels=side_channels,
+            executor=executor,
+        )
+        example = current_example(getattr(running.item, "obj", None))
+        result = self._judge(running, request, example)
+        running.checks += 1
+        self._gate(running, result, example)
+        return result
+
+    def measure(
+        self,
+        mechanism: Any,
+        neighbours: Any,
+        *,
+        epsilon: float | None = None,
+        delta: float | None = None,
+        views: Any = None,
+        scope: str | None = None,
+        n_trials: int | None = None,
+        n_snapshots: int | None = None,
+        correction: str = "auto",
+        estimator: str = "auto",
+        name: str | None = None,
+        attacks: Sequence[Any] = (),
+        side_channels: Sequence[Any] = (),
+        executor: Executor | None = None,
+    ) -> AuditResult:
+        """Audit as :meth:`check` does, but never fail the test; alone this does not count as an audit.
+
+        The bound holds at the test's confidence for this measurement taken by itself.
+
+        Raises:
+            InvalidClaim, TypeError, ValueError, MechanismError, VacuousAudit: as :meth:`check`.
+        """
+        __tracebackhide__ = True
+        running = self._running("measure")
+        request = self._request(
+            running,
+            mechanism,
+            neighbours,
+            epsilon=epsilon,
+            delta=delta,
+            views=views,
+            scope=scope,
+            n_trials=n_trials,
+            n_snapshots=n_snapshots,
+            correction=correction,
+            estimator=estimator,
+            name=name,
+            attacks=attacks,
+            side_channels=side_channels,
+            executor=executor,
+        )
+        example = current_example(getattr(running.item, "obj", None))
+        key = ("measure", request.identity.value)
+        result = running.verdicts.get(key) if request.identity.exact else None
+        if result is None:
+            result = self._run(running, request, running.confidence(self._options), example, gate=False)
+            running.verdicts[key] = result
+        running.show(key, result, gated=False, in_example=example is not None)
+        return result
+
+    def snapshot(
+        self,
+        name: str,
+        record: Record,
+        neighbours: tuple[Any, Any],
+        *,
+        inputs: Mapping[str, JSON],
+        size: int | None = None,
+        tolerance: float | None = None,
+    ) -> SnapshotPair:
+        """The recorded clean outputs of both sides; ``record`` is called only while recording.
+
+        Record what the model said, one row per partition and call, not the aggregate: ``pair.map(aggregate)``
+        then runs the aggregation under test live in every run.
+
+        Args:
+            name: of the entry.
+            record: ``record(dataset, size, rng)`` returns ``size`` rows, an array of shape (size, *shape).
+            neighbours: the (reference, canary) pair of datasets.
+            inputs: everything the rows depend on (model, prompts, parameters), as JSON; an entry with other
+                inputs is stale. Parameters of the noise stage stay out of it.
+            size: evaluations per side; ``n_snapshots`` of the marker, or 2 000.
+            tolerance: while recording, rows less than this apart become one.
+
+        Raises:
+            SnapshotMissing, SnapshotStale, SnapshotCorrupt: the entry cannot be used; the message ends with
+                the command that repairs it.
+            SnapshotError: recording was asked for under xdist or inside ``@given``.
+            TypeError, ValueError: an argument, or what ``record`` returned, is not accepted.
+        """
+        __tracebackhide__ = True
+        running = self._running("snapshot")
+        if not callable(record):
+            msg = f"snapshot: record must be callable, got {record!r} of type {type(record).__name__}."
+            raise TypeError(msg)
+        if not isinstance(neighbours, tuple | list) or len(neighbours) != 2:
+            msg = f"snapshot: neighbours must be a (reference, canary) pair of datasets, got {neighbours!r}."
+            raise TypeError(msg)
+        wanted = size if size is not None else running.settings.n_snapshots or DEFAULT_SNAPSHOTS
+        key = self._recorder.key(name, inputs)
+        pair, written = self._recorder.load_or_record(
+            name,
+            record,
+            (neighbours[0], neighbours[1]),
+            inputs,
+            size=positive_integer("snapshot", "size", wanted),
+            tolerance=tolerance,
+            test_file=running.nodeid.split("::")[0],
+            in_example=current_example(None) is not None,
+        )
+        running.snapshots.add(key)
+        if written:
+            running.recorded.append(written)
+        return pair
+
+    def _running(self, method: str) -> RunningTest:
+        running = self._config.stash.get(RUNNING, None)
+        if running is None:
+            msg = (
+                f"privacy_auditor.{method} was called while no test is running: call it in a test, or in a "
+                "fixture while a test that uses it is being set up."
+            )
+            raise RuntimeError(msg)
+        if self._options.disabled:
+            pytest.skip("privacy audits are disabled (snapaudit_disable)")
+        return running
+
+    def _request(
+        self,
+        running: RunningTest,
+        obj: Any,
+        neighbours: Any,
+        *,
+        epsilon: object,
+        delta: object,
+        views: Any,
+        scope: str | None,
+        n_trials: object,
+        n_snapshots: object,
+        correction: str,
+        estimator: str,
+        name: object,
+        attacks: Sequence[Any],
+        side_channels: Sequence[Any],
+        executor: Executor | None,
+    ) -> _Request:
+        if name is not None and not isinstance(name, str):
+            msg = f"check: name must be a string, got {name!r} of type {type(name).__name__}."
+            raise TypeError(msg)
+        mechanism = as_mechanism(obj, self._config)
+        settings = running.settings
+        claim = resolve_claim(epsilon, delta, settings, mechanism, name or mechanism_name(mechanism))
+        asked_trials = None if n_trials is None else positive_integer("check", "n_trials", n_trials)
+        asked_rows = None if n_snapshots is None else positive_integer("check", "n_snapshots", n_snapshots)
+        options: dict[str, Any] = {
+            "n_trials": (
+                self._options.cli_trials or asked_trials or settings.n_trials or self._options.ini_trials
+            ),
+            "n_snapshots": asked_rows or settings.n_snapshots or DEFAULT_SNAPSHOTS,
+            "views": settings.views if views is None else views,
+            "scope": "pipeline" if scope is None else scope,
+            "correction": correction,
+            "estimator": estimator,
+            "name": name,
+            "attacks": attacks,
+            "side_channels": side_channels,
+        }
+        identity = configuration_digest(obj, mechanism, neighbours, claim, options)
+        seed = (
+            self._options.seed,
+            digest(running.nodeid).value,
+            digest(name or "").value,
+            identity.value,
+        )
+        return _Request(mechanism, neighbours, claim, options, executor, identity, seed)
+
+    def _judge(self, running: RunningTest, request: _Request, example: Example | None) -> AuditResult:
+        """The verdict on a configuration: known, or found at the price of a share of the error probability."""
+        __tracebackhide__ = True
+        budget = running.budget
+        if budget.enter(example):
+            on_failure(budget.waive)
+        key: object = request.identity.value if request.identity.exact else object()
+        share = budget.share(key, example)
+        result = running.verdicts.get(key)
+        if result is None:
+            budget.charge(share, example)
+            alpha = (1.0 - running.confidence(self._options)) * share
+            try:
+                result = self._run(running, request, 1.0 - alpha, example, gate=True)
+            except DeclarationMismatch:
+                raise
+            except Exception:
+                budget.refund(key, share)
+                raise
+            running.verdicts[key] = result
+        running.show(key, result, gated=True, in_example=example is not None)
+        return result
+
+    def _run(
+        self,
+        running: RunningTest,
+        request: _Request,
+        confidence: float,
+        example: Example | None,
+        *,
+        gate: bool,
+    ) -> AuditResult:
+        __tracebackhide__ = True
+        started = time.perf_counter()
+        try:
+            result = request.run(confidence=confidence, gate=gate)
+        finally:
+            if example is not None:
+                exempt_from_deadline(time.perf_counter() - started)
+        running.item.ihook.pytest_snapaudit_result(item=running.item, result=result)
+        return result
+
+    def _gate(self, running: RunningTest, result: AuditResult, example: Example | None) -> None:
+        """Turn a verdict into an outcome of the test."""
+        __tracebackhide__ = True
+        reproduce = running.reproduce(self._options)
+        if result.verdict is Verdict.VIOLATION:
+            running.first_violation = running.first_violation or failure.configuration(result)
+            message = failure.violation(
+                result,
+                confidence=running.confidence(self._options),
+                example=example,
+                first=running.first_violation,
+                reproduce=reproduce,
+            )
+            raise PrivacyViolation(message, result)
+        if running.settings.detects is not None:
+            weakness = failure.too_weak(result, running.settings.detects, reproduce=reproduce)
+            if weakness:
+                raise InconclusiveAudit(weakness)
+        if result.verdict is Verdict.INCONCLUSIVE:
+            message = failure.inconclusive(result, reproduce=reproduce)
+            if self._options.strict:
+                raise InconclusiveAudit(message)
+            warnings.warn(SnapauditWarning(message), stacklevel=3)

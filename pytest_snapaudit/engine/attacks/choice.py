@@ -1,0 +1,56 @@
+"""Choosing the event to certify among all candidate scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine.attacks.event import Event
+from pytest_snapaudit.engine.attacks.fitting import candidate_scores, refit
+from pytest_snapaudit.engine.attacks.scores import Coordinate, Score
+from pytest_snapaudit.engine.attacks.selection import Goal, RatedEvent, best_event
+from pytest_snapaudit.engine.outcomes import Layout, Rows
+
+
+def choose_event(
+    reference: Rows,
+    canary: Rows,
+    layout: Layout,
+    *,
+    delta: float,
+    n_certify: int,
+    alpha: float,
+    direction: NDArray[np.float64] | None = None,
+    side_channels: Sequence[str] = (),
+    extra: Sequence[Score] = (),
+) -> Event:
+    """The event whose penalised bound is largest, over all candidate scores.
+
+    Scores are fitted on one half of the tuning trials and compared on the other, so that a flexible score
+    does not win by fitting noise; the winner is refitted, and its threshold chosen, on all of them.
+
+    Args:
+        reference, canary: (h, d) tuning outputs per side.
+        layout: names of the columns.
+        delta: of the claim.
+        n_certify: trials per side of the batch that will be counted.
+        alpha: error probability that batch may spend.
+        direction: (d,) difference of the clean outputs, if there is one.
+        side_channels: ``"low-bit"`` and ``"timing"``, opt-in.
+        extra: scores supplied by the user.
+    """
+    goal = Goal(delta, n_certify, alpha)
+    half = len(reference) // 2
+    scores = candidate_scores(
+        reference[:half], canary[:half], layout, direction=direction, side_channels=side_channels, extra=extra
+    )
+    best: RatedEvent | None = None
+    for score in scores:
+        rated = best_event(score, reference[half:], canary[half:], goal)
+        if rated is not None and (best is None or rated.value > best.value):
+            best = rated
+    if best is None:
+        return Event(Coordinate(0, layout), ">", 0.0, 0, 0.5, 0.5, len(reference))
+    final = best_event(refit(best.event.score, reference, canary), reference, canary, goal)
+    return final.event if final is not None else best.event

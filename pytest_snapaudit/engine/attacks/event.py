@@ -1,0 +1,56 @@
+"""A distinguishing event: a set of outputs, likelier on one side than on the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine.attacks.scores import Score
+from pytest_snapaudit.engine.outcomes import Rows
+
+NAN_SCORE = -1e300
+"""A missing score compares as the smallest."""
+
+
+def comparable(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Scores with NaN replaced by :data:`NAN_SCORE`, so that every output falls in or out of every event."""
+    return np.where(np.isnan(scores), NAN_SCORE, scores)
+
+
+@dataclass(frozen=True)
+class Event:
+    """The set of outputs whose score compares with a threshold.
+
+    Attributes:
+        score: (n, d) outputs to (n,) scores.
+        op: ``"<="``, ``">"`` or ``"=="``.
+        threshold: in units of the score.
+        likelier_on: the side on which the event is likelier: 0 the reference, 1 the canary.
+        p, q: rates on the likelier and the other side, as seen in tuning.
+        tuned_on: tuning trials per side behind ``p`` and ``q``.
+    """
+
+    score: Score
+    op: Literal["<=", ">", "=="]
+    threshold: float
+    likelier_on: int
+    p: float
+    q: float
+    tuned_on: int
+
+    def hits(self, rows: Rows) -> NDArray[np.bool_]:
+        """Which outputs are in the event."""
+        scores = comparable(self.score(rows))
+        if self.op == "<=":
+            return scores <= self.threshold
+        if self.op == ">":
+            return scores > self.threshold
+        return scores == self.threshold
+
+    def describe(self) -> str:
+        """The event in words, with the side on which it is likelier."""
+        side = "canary" if self.likelier_on else "reference"
+        return f"{self.score.describe(self.op, self.threshold)}, likelier on the {side}"

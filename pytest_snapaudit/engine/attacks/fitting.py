@@ -1,0 +1,204 @@
+"""Fitting candidate scores on tuning trials."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine.attacks.event import comparable
+from pytest_snapaudit.engine.attacks.scores import (
+    Coordinate,
+    Difference,
+    Distance,
+    LogRatio,
+    LowestSetBit,
+    MissingPattern,
+    NaiveBayes,
+    Projection,
+    Reduction,
+    RowKey,
+    Score,
+    finite,
+)
+from pytest_snapaudit.engine.outcomes import Layout, Rows
+
+SIDE_CHANNELS = ("low-bit", "timing")
+
+DISCRIMINANT = "linear discriminant of the output"
+CLIPPED_DISCRIMINANT = "linear discriminant of the clipped output"
+
+_TAIL_QUANTILES = (0.0005, 0.002, 0.998, 0.9995)
+_MAX_NAIVE_BAYES_COLUMNS = 64
+_MAX_FULL_COVARIANCE = 64
+_TOP_COLUMNS = 6
+_MAX_DIFFERENCES = 4
+
+
+def fit_log_ratio(
+    base: Score, reference: Rows, canary: Rows, *, bins: int = 64, cap: float = 6.0
+) -> LogRatio | None:
+    """Histogram log-ratio of a score: heavy atoms get cells of their own, sparse cells shrink towards 0.
+
+    Returns None when the score is constant.
+    """
+    a, b = comparable(base(reference)), comparable(base(canary))
+    pooled = np.sort(np.concatenate([a, b]))
+    starts = np.flatnonzero(np.concatenate([[True], pooled[1:] != pooled[:-1]]))
+    values = pooled[starts]
+    if len(values) == 1:
+        return None
+    if len(values) <= 4 * bins:
+        cuts = values
+    else:
+        counts = np.diff(np.append(starts, len(pooled)))
+        atoms = values[counts > max(20, len(pooled) / (4 * bins))][:bins]
+        levels = np.concatenate([_TAIL_QUANTILES, np.linspace(0.0, 1.0, bins + 1)[1:-1]])
+        quantiles = pooled[np.minimum((levels * len(pooled)).astype(int), len(pooled) - 1)]
+        cuts = np.unique(np.concatenate([quantiles, atoms, np.nextafter(atoms, -np.inf)]))
+    seen = [
+        np.bincount(np.searchsorted(cuts, side, side="left"), minlength=len(cuts) + 1).astype(float)
+        for side in (a, b)
+    ]
+    prior = 1.0 + 0.02 * np.sqrt(len(a) + len(b))
+    weights = np.log((seen[1] + prior) / (seen[0] + prior) * (len(a) / len(b)))
+    return LogRatio(base, cuts, np.clip(weights, -cap, cap), fine=bins > 32)
+
+
+def _discriminants(reference: Rows, canary: Rows, pooled: Rows) -> list[Score]:
+    """Linear discriminants on outputs clipped to their central 99.8 %; full covariance in few dimensions."""
+    d = pooled.shape[1]
+    lower, upper = np.quantile(pooled, [0.001, 0.999], axis=0)
+    a = np.clip(reference, lower.astype(reference.dtype), upper.astype(reference.dtype))
+    b = np.clip(canary, lower.astype(canary.dtype), upper.astype(canary.dtype))
+    shift = b.mean(axis=0, dtype=np.float64) - a.mean(axis=0, dtype=np.float64)
+    variance = a.var(axis=0, dtype=np.float64) + b.var(axis=0, dtype=np.float64)
+    floor = 1e-9 * variance.sum() / d + 1e-300
+    if d > _MAX_FULL_COVARIANCE:
+        weights = shift / (variance + floor)
+    else:
+        covariance = np.cov(a.T) + np.cov(b.T) + floor * np.eye(d)
+        weights = np.linalg.lstsq(np.atleast_2d(covariance), shift, rcond=None)[0]
+    if not np.isfinite(weights).all() or not weights.any():
+        return []
+    return [
+        Projection(weights, CLIPPED_DISCRIMINANT, lower, upper),
+        Projection(weights, DISCRIMINANT),
+    ]
+
+
+def refit(score: Score, reference: Rows, canary: Rows) -> Score:
+    """The same kind of score, its parameters fitted on these tuning trials; others are returned as they are."""
+    if isinstance(score, LogRatio):
+        bins, cap = (64, 6.0) if score.fine else (32, 3.0)
+        return fit_log_ratio(score.base, reference, canary, bins=bins, cap=cap) or score
+    if isinstance(score, NaiveBayes):
+        ratios = [refit(ratio, reference, canary) for ratio in score.ratios]
+        return NaiveBayes(tuple(ratio for ratio in ratios if isinstance(ratio, LogRatio)))
+    if isinstance(score, Projection) and score.label in (DISCRIMINANT, CLIPPED_DISCRIMINANT):
+        a, b = finite(reference), finite(canary)
+        fitted = _discriminants(a, b, np.concatenate([a, b]))
+        return next((new for new in fitted if new.name == score.name), score)
+    return score
+
+
+def candidate_scores(
+    reference: Rows,
+    canary: Rows,
+    layout: Layout,
+    *,
+    direction: NDArray[np.float64] | None = None,
+    side_channels: Sequence[str] = (),
+    extra: Sequence[Score] = (),
+) -> list[Score]:
+    """Every score worth trying on these tuning trials.
+
+    Args:
+        reference, canary: (h, d) tuning outputs per side.
+        layout: names of the columns.
+        direction: (d,) difference of the clean outputs, if there is one.
+        side_channels: ``"low-bit"`` and ``"timing"``, opt-in.
+        extra: scores supplied by the user.
+    """
+    scores: list[Score] = list(extra)
+    a, b = finite(reference), finite(canary)
+    pooled = np.concatenate([a, b])
+    varying = np.flatnonzero(_varies(reference, canary))
+    if direction is not None and len(direction) == reference.shape[1] and direction.any():
+        scores.append(Projection(direction, "projection on the difference of the clean outputs"))
+    if len(varying) == 0:
+        return [*scores, *(Coordinate(j, layout) for j in range(min(1, reference.shape[1])))]
+    spread = np.maximum((a.std(axis=0, dtype=np.float64) + b.std(axis=0, dtype=np.float64)) / 2, 1e-12)
+    gap = np.abs(a.mean(axis=0, dtype=np.float64) - b.mean(axis=0, dtype=np.float64)) / spread
+    top = varying[np.argsort(-gap[varying], kind="stable")][:_TOP_COLUMNS]
+    columns = [Coordinate(int(j), layout) for j in top]
+    scores += columns
+    scores += _present([fit_log_ratio(column, reference, canary) for column in columns])
+    centre = np.median(pooled[:, varying], axis=0)
+    scores += _shape_scores(reference, canary, varying, centre, spread[varying])
+    missing = tuple(int(j) for j in np.flatnonzero(np.isnan(reference).any(0) | np.isnan(canary).any(0)))[:50]
+    if missing:
+        scores.append(MissingPattern(missing, layout))
+    if len(varying) > 1:
+        scores += _joint_scores(reference, canary, a, b, pooled, varying, layout)
+    if "low-bit" in side_channels:
+        scores += [LowestSetBit(int(j), layout, w) for j in top for w in (np.inf, 1.0, 0.25)]
+    return scores
+
+
+def _present(ratios: list[LogRatio | None]) -> list[LogRatio]:
+    return [ratio for ratio in ratios if ratio is not None]
+
+
+def _varies(reference: Rows, canary: Rows) -> NDArray[np.bool_]:
+    first = reference[:1]
+    differs = (reference != first).any(axis=0) | (canary != first).any(axis=0)
+    return np.asarray(differs & ~(np.isnan(reference).all(axis=0) & np.isnan(canary).all(axis=0)))
+
+
+def _shape_scores(
+    reference: Rows,
+    canary: Rows,
+    varying: NDArray[np.intp],
+    centre: NDArray[np.float64],
+    spread: NDArray[np.float64],
+) -> list[Score]:
+    d = reference.shape[1]
+    full_centre, full_spread = np.zeros(d), np.full(d, np.inf)
+    full_centre[varying], full_spread[varying] = centre, spread
+    return (
+        [Distance(full_centre, full_spread), Reduction("norm")]
+        if d > 1
+        else [Distance(full_centre, full_spread)]
+    )
+
+
+def _joint_scores(
+    reference: Rows,
+    canary: Rows,
+    a: Rows,
+    b: Rows,
+    pooled: Rows,
+    varying: NDArray[np.intp],
+    layout: Layout,
+) -> list[Score]:
+    scores: list[Score] = [
+        Reduction("sum"),
+        Reduction("largest coordinate"),
+        Reduction("smallest coordinate"),
+    ]
+    scores += _discriminants(a, b, pooled)
+    if len(varying) <= _MAX_NAIVE_BAYES_COLUMNS:
+        ratios = _present(
+            [fit_log_ratio(Coordinate(int(j), layout), reference, canary, bins=32, cap=3.0) for j in varying]
+        )
+        if len(ratios) > 1:
+            scores.append(NaiveBayes(tuple(ratios)))
+    if len(varying) <= _MAX_DIFFERENCES:
+        scores += [Difference(int(i), int(j), layout) for i in varying for j in varying if j < i]
+    key = RowKey()
+    if len(np.unique(key(reference[:2000]))) < min(len(reference), 2000) / 2:
+        scores.append(key)
+        scores += _present([fit_log_ratio(key, reference, canary)])
+    return scores

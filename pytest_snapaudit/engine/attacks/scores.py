@@ -1,0 +1,309 @@
+"""Scores: functions of an output on which a threshold or an atom is a distinguishing event.
+
+Every score takes an (n, d) floating array and returns (n,) floats; each says in words what an event on it
+means. Scores with parameters are fitted on tuning trials only.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine.outcomes import Layout, Rows, kind_name
+
+HUGE = 1e12
+"""Stands for an infinite coordinate in sums and norms."""
+
+
+def finite(rows: Rows) -> Rows:
+    """``rows`` with NaN as 0 and infinities as ±:data:`HUGE`; the same array if it is all finite."""
+    if np.isfinite(rows).all():
+        return rows
+    return np.nan_to_num(rows, nan=0.0, posinf=HUGE, neginf=-HUGE)
+
+
+def _comparison(op: str, threshold: float) -> str:
+    words = {"<=": "at most", ">": "above", "==": "equal to"}[op]
+    return f"{words} {threshold:.6g}"
+
+
+class Score(ABC):
+    """A function of an output, with a name."""
+
+    @abstractmethod
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        """(n, d) outputs to (n,) scores."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """What the score measures, as a noun phrase."""
+
+    def describe(self, op: str, threshold: float) -> str:
+        """An event on this score in words."""
+        return f"{self.name} {_comparison(op, threshold)}"
+
+
+@dataclass(frozen=True)
+class Coordinate(Score):
+    """One column of the output."""
+
+    column: int
+    layout: Layout = field(repr=False)
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        return rows[:, self.column].astype(np.float64, copy=False)
+
+    @property
+    def name(self) -> str:
+        return self.layout.columns[self.column]
+
+    def describe(self, op: str, threshold: float) -> str:
+        if threshold <= -1e300:
+            return f"{self.name} {'is' if op != '>' else 'is not'} NaN"
+        if self.name.startswith("type of ") and op == "==":
+            part = self.name.removeprefix("type of ")
+            kind = kind_name(threshold)
+            return f"{part} is {'missing' if kind == 'missing' else kind}"
+        label = self.layout.label_name(threshold)
+        if label is not None and op == "==":
+            return f"{self.name} equal to {label!r}"
+        return super().describe(op, threshold)
+
+
+@dataclass(frozen=True)
+class Projection(Score):
+    """Inner product with a direction, the outputs first clipped to a box if one is given."""
+
+    direction: NDArray[np.float64]
+    label: str
+    lower: NDArray[np.float64] | None = None
+    upper: NDArray[np.float64] | None = None
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        values = finite(rows)
+        if self.lower is not None and self.upper is not None:
+            values = np.clip(values, self.lower.astype(values.dtype), self.upper.astype(values.dtype))
+        return (values @ self.direction.astype(values.dtype)).astype(np.float64, copy=False)
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+
+@dataclass(frozen=True)
+class Distance(Score):
+    """Euclidean distance from a centre, in units of each coordinate's spread."""
+
+    centre: NDArray[np.float64]
+    spread: NDArray[np.float64]
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        scaled = (finite(rows) - self.centre) / self.spread
+        return np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+
+    @property
+    def name(self) -> str:
+        return f"distance of the output from its centre {_short(self.centre)} (in spreads)"
+
+
+@dataclass(frozen=True)
+class Reduction(Score):
+    """A symmetric function of all coordinates."""
+
+    kind: str
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        values = finite(rows).astype(np.float64, copy=False)
+        if self.kind == "sum":
+            return values.sum(axis=1)
+        if self.kind == "largest coordinate":
+            return values.max(axis=1)
+        if self.kind == "smallest coordinate":
+            return values.min(axis=1)
+        return np.sqrt(np.einsum("ij,ij->i", values, values))
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind} of the output"
+
+
+@dataclass(frozen=True)
+class Difference(Score):
+    """Difference of two coordinates."""
+
+    first: int
+    second: int
+    layout: Layout = field(repr=False)
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        with np.errstate(invalid="ignore"):
+            return (rows[:, self.first] - rows[:, self.second]).astype(np.float64, copy=False)
+
+    @property
+    def name(self) -> str:
+        return f"{self.layout.columns[self.first]} minus {self.layout.columns[self.second]}"
+
+
+@dataclass(frozen=True)
+class MissingPattern(Score):
+    """Which coordinates are NaN, as a number whose bits are the coordinates."""
+
+    columns: tuple[int, ...]
+    layout: Layout = field(repr=False)
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        return np.isnan(rows[:, self.columns]) @ (2.0 ** np.arange(len(self.columns)))
+
+    @property
+    def name(self) -> str:
+        return "pattern of NaN coordinates"
+
+    def describe(self, op: str, threshold: float) -> str:
+        if op != "==":
+            return super().describe(op, threshold)
+        missing = [c for bit, c in enumerate(self.columns) if int(threshold) >> bit & 1]
+        if not missing:
+            return "no coordinate is NaN"
+        return f"exactly these are NaN: {', '.join(self.layout.columns[c] for c in missing)}"
+
+
+@dataclass(frozen=True)
+class RowKey(Score):
+    """A hash of the whole output: equal outputs, equal scores. A collision only merges two atoms."""
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        values = np.where(np.isnan(rows), -9.87654321e13, rows) + 0.0
+        bits = np.ascontiguousarray(values, dtype=np.float64).view(np.int64)
+        key = np.zeros(len(bits), dtype=np.int64)
+        with np.errstate(over="ignore"):
+            for column in bits.T:
+                key = (key ^ column) * np.int64(-7046029254386353131)
+                key ^= key >> 29
+        return (key >> 11).astype(np.float64)
+
+    @property
+    def name(self) -> str:
+        return "the whole output"
+
+    def describe(self, op: str, threshold: float) -> str:
+        if op == "==":
+            return "the whole output equals one particular value"
+        return "the whole output falls in one half of its hashed values"
+
+
+@dataclass(frozen=True)
+class LogRatio(Score):
+    """Log of the likelihood ratio of the two sides, estimated on the cells of another score.
+
+    Attributes:
+        base: the score whose values are cut into cells.
+        cuts: (k,) increasing cell boundaries.
+        weights: (k + 1,) log-ratio per cell, shrunk towards 0 where few trials fell.
+        fine: whether the cells are the finer ones, used for a score on its own.
+    """
+
+    base: Score
+    cuts: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    fine: bool = True
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        values = self.base(rows)
+        cells = np.searchsorted(self.cuts, np.where(np.isnan(values), -1e300, values), side="left")
+        return self.weights[cells]
+
+    @property
+    def name(self) -> str:
+        return f"log-likelihood ratio of {self.base.name}"
+
+    def describe(self, op: str, threshold: float) -> str:
+        inside = self.weights <= threshold if op == "<=" else self.weights > threshold
+        if op == "==":
+            inside = self.weights == threshold
+        return f"{self.base.name} in {self._cells_in_words(inside)}"
+
+    def _cells_in_words(self, inside: NDArray[np.bool_]) -> str:
+        edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
+        changes = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
+        ranges = [
+            f"({_edge(edges[start])}, {_edge(edges[end])}]"
+            for start, end in zip(changes[::2], changes[1::2], strict=True)
+        ]
+        shown = " or ".join(ranges[:3])
+        return shown if len(ranges) <= 3 else f"{shown} or {len(ranges) - 3} more intervals"
+
+
+def _edge(value: float) -> str:
+    return "NaN" if value <= -1e300 and np.isfinite(value) else f"{value:.6g}"
+
+
+@dataclass(frozen=True)
+class NaiveBayes(Score):
+    """Sum of log-likelihood ratios, one per column."""
+
+    ratios: tuple[LogRatio, ...]
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        total = np.zeros(len(rows))
+        for ratio in self.ratios:
+            total += ratio(rows)
+        return total
+
+    @property
+    def name(self) -> str:
+        return f"sum of the log-likelihood ratios of {len(self.ratios)} columns"
+
+
+@dataclass(frozen=True)
+class LowestSetBit(Score):
+    """Exponent of the lowest set mantissa bit: a side channel of floating-point noise (Mironov, CCS 2012)."""
+
+    column: int
+    layout: Layout = field(repr=False)
+    within: float = np.inf
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        values = np.where(np.isfinite(rows[:, self.column]), rows[:, self.column], 0.0).astype(np.float64)
+        mantissa, exponent = np.frexp(values)
+        scaled = np.abs(mantissa * 2.0**53).astype(np.int64)
+        lowest = np.where(scaled > 0, scaled & -scaled, 1)
+        position = exponent - 53 + np.round(np.log2(lowest))
+        return np.where((scaled > 0) & (np.abs(values) < self.within), position, 99.0)
+
+    @property
+    def name(self) -> str:
+        inside = f" (where its magnitude is below {self.within:g})" if np.isfinite(self.within) else ""
+        return f"side channel: exponent of the lowest set bit of {self.layout.columns[self.column]}{inside}"
+
+
+@dataclass(frozen=True)
+class UserScore(Score):
+    """A score supplied by the user: a callable from (n, d) outputs to (n,) numbers."""
+
+    fn: Callable[[Rows], Any]
+    label: str
+
+    def __call__(self, rows: Rows) -> NDArray[np.float64]:
+        scores = np.asarray(self.fn(rows), dtype=np.float64)
+        if scores.shape != (len(rows),):
+            msg = (
+                f"attack {self.label!r} must return one score per output: expected shape ({len(rows)},), "
+                f"got {scores.shape}."
+            )
+            raise ValueError(msg)
+        return scores
+
+    @property
+    def name(self) -> str:
+        return f"attack {self.label!r}"
+
+
+def _short(values: NDArray[np.float64]) -> str:
+    head = ", ".join(f"{value:.4g}" for value in values[:3])
+    return f"({head}{', ...' if len(values) > 3 else ''})"

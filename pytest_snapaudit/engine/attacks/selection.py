@@ -1,0 +1,129 @@
+"""The best event on one score: the one whose penalised bound is largest."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from pytest_snapaudit.engine.attacks.event import Event, comparable
+from pytest_snapaudit.engine.attacks.scores import Score
+from pytest_snapaudit.engine.outcomes import Rows
+
+_LEVELS = np.unique(
+    np.concatenate([np.logspace(-5, -1.2, 40), np.linspace(0.07, 0.93, 61), 1.0 - np.logspace(-1.2, -5, 40)])
+)
+_MAX_ATOMS = 60
+_PENALTY_LEVEL = 0.1
+
+
+def approximate_rate_bounds(
+    k_p: NDArray[np.float64], k_q: NDArray[np.float64], n: float, alpha_p: float, alpha_q: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Lower bound for k_p/n and upper bound for k_q/n, by a Wilson–Hilferty approximation.
+
+    Good enough to rank candidates (relative error below a few percent); never used to certify.
+    """
+    z_p, z_q = -ndtri(alpha_p), -ndtri(alpha_q)
+    k = np.maximum(k_p, 1e-9)
+    thin = np.sqrt(np.maximum(1.0 - k / (n + 1.0), 1e-12))
+    low = k * np.maximum(1.0 - 1.0 / (9.0 * k) - z_p * thin / (3.0 * np.sqrt(k)), 0.0) ** 3
+    k = k_q + 1.0
+    thin = np.sqrt(np.maximum(1.0 - k / (n + 1.0), 1e-12))
+    high = k * (1.0 - 1.0 / (9.0 * k) + z_q * thin / (3.0 * np.sqrt(k))) ** 3
+    return np.where(k_p > 0, low / n, 0.0), np.minimum(high / n, 1.0)
+
+
+def _thresholds_and_atoms(
+    pooled: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    n = len(pooled)
+    thresholds = np.unique(pooled[np.minimum((_LEVELS * n).astype(int), n - 1)])
+    starts = np.flatnonzero(np.concatenate([[True], pooled[1:] != pooled[:-1]]))
+    counts = np.diff(np.append(starts, n))
+    heaviest = np.argsort(-counts, kind="stable")[:_MAX_ATOMS]
+    heaviest = heaviest[counts[heaviest] > max(5.0, 2e-4 * n)]
+    return thresholds, pooled[starts[heaviest]]
+
+
+def _counts(
+    ordered: NDArray[np.float64], thresholds: NDArray[np.float64], atoms: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    below = np.searchsorted(ordered, thresholds, side="right")
+    at = np.searchsorted(ordered, atoms, side="right") - np.searchsorted(ordered, atoms, side="left")
+    return np.concatenate([below, len(ordered) - below, at]).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What the chosen event will be used for.
+
+    Attributes:
+        delta: of the claim.
+        n_certify: trials per side of the batch that will be counted.
+        alpha: error probability that batch may spend.
+    """
+
+    delta: float
+    n_certify: int
+    alpha: float
+
+
+@dataclass(frozen=True)
+class RatedEvent:
+    """An event and its penalised bound."""
+
+    value: float
+    event: Event
+
+
+def best_event(score: Score, reference: Rows, canary: Rows, goal: Goal) -> RatedEvent | None:
+    """The event on one score, over thresholds, atoms and both directions, with the largest penalised bound.
+
+    The tuning counts are first shrunk to one-sided bounds at a mild level, then projected to the certifying
+    batch, and the bound on epsilon that batch would certify is compared (STATISTICS, "Selecting the event").
+
+    Args:
+        reference, canary: (h, d) tuning outputs per side.
+    """
+    h = len(reference)
+    a, b = np.sort(comparable(score(reference))), np.sort(comparable(score(canary)))
+    pooled = np.sort(np.concatenate([a, b]), kind="stable")
+    thresholds, atoms = _thresholds_and_atoms(pooled)
+    counts = _counts(a, thresholds, atoms), _counts(b, thresholds, atoms)
+    best: RatedEvent | None = None
+    for side in (0, 1):
+        k_p, k_q = counts[side], counts[1 - side]
+        value = _penalised_value(k_p, k_q, h, goal)
+        at = int(np.argmax(value))
+        if value[at] > (best.value if best is not None else -np.inf):
+            op, threshold = _event_at(at, thresholds, atoms)
+            event = Event(score, op, threshold, side, float(k_p[at] / h), float(k_q[at] / h), h)
+            best = RatedEvent(float(value[at]), event)
+    return best
+
+
+def _penalised_value(
+    k_p: NDArray[np.float64], k_q: NDArray[np.float64], h: int, goal: Goal
+) -> NDArray[np.float64]:
+    n, alpha = goal.n_certify, goal.alpha
+    p, q = approximate_rate_bounds(k_p, k_q, h, _PENALTY_LEVEL, _PENALTY_LEVEL)
+    p_lower, q_upper = approximate_rate_bounds(np.floor(p * n), np.ceil(q * n), n, alpha / 3, 2 * alpha / 3)
+    excess = p_lower - goal.delta
+    with np.errstate(divide="ignore", invalid="ignore"):
+        value = np.log(np.maximum(excess, 1e-300) / np.maximum(q_upper, 1e-300))
+    return np.where((excess > 0) & (p > q), value, -np.inf)
+
+
+def _event_at(
+    at: int, thresholds: NDArray[np.float64], atoms: NDArray[np.float64]
+) -> tuple[Literal["<=", ">", "=="], float]:
+    m = len(thresholds)
+    if at < m:
+        return "<=", float(thresholds[at])
+    if at < 2 * m:
+        return ">", float(thresholds[at - m])
+    return "==", float(atoms[at - 2 * m])

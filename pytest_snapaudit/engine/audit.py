@@ -1,0 +1,360 @@
+"""One audit: a mechanism, a neighbouring pair and a claim in, a verdict with its evidence out."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_snapaudit.engine import budget, diagnostics
+from pytest_snapaudit.engine.attacks.fitting import SIDE_CHANNELS
+from pytest_snapaudit.engine.attacks.scores import Score, UserScore
+from pytest_snapaudit.engine.budget import AlphaShares
+from pytest_snapaudit.engine.ceiling import ceiling_of_rows, ceiling_of_trials, reason_inconclusive
+from pytest_snapaudit.engine.certificates import failed_conditions, static_refusals
+from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.errors import DeclarationMismatch
+from pytest_snapaudit.engine.looks import schedule
+from pytest_snapaudit.engine.mechanism import DEFAULT_TRIALS, Sampler
+from pytest_snapaudit.engine.outcomes import Rows
+from pytest_snapaudit.engine.result import AuditResult, Verdict, ViewResult
+from pytest_snapaudit.engine.rows import RowsOutcome, audit_rows
+from pytest_snapaudit.engine.seeding import as_entropy
+from pytest_snapaudit.engine.subject import Subject, resolve_subject
+from pytest_snapaudit.engine.trials import Settings, TrialsOutcome, ViewState, audit_trials
+from pytest_snapaudit.engine.wiring import probe
+
+CORRECTIONS = ("auto", "clopper-pearson", "bernstein", "betting")
+ESTIMATORS = ("auto", "dp", "gdp")
+SCOPES = ("pipeline", "noise")
+
+
+def audit(
+    mechanism: Any,
+    neighbours: Any,
+    claim: PrivacyClaim,
+    *,
+    confidence: float = 0.999,
+    n_trials: int | None = None,
+    n_snapshots: int = 2_000,
+    views: Any = None,
+    scope: str = "pipeline",
+    correction: str = "auto",
+    estimator: str = "auto",
+    seed: int | Sequence[int] = 0,
+    name: str | None = None,
+    attacks: Sequence[Score] | Mapping[str, Callable[[Rows], Any]] = (),
+    side_channels: Sequence[str] = (),
+    executor: Executor | None = None,
+) -> AuditResult:
+    """Bound the mechanism's privacy loss on one neighbouring pair from below, and judge the claim.
+
+    The probability that a mechanism which meets its claim is found in VIOLATION is at most
+    ``1 - confidence``.
+
+    Args:
+        mechanism: a :class:`~pytest_snapaudit.engine.mechanism.Mechanism` or
+            :class:`~pytest_snapaudit.engine.mechanism.Sampler`.
+        neighbours: a (reference, canary) pair of datasets, or a
+            :class:`~pytest_snapaudit.engine.snapshot.SnapshotPair` of recorded clean outputs.
+        claim: what the mechanism promises for this pair.
+        confidence: γ, in (0, 1).
+        n_trials: counted trials per side; tuning trials come on top. By default 400 000, or 20 000 for one
+            output per call.
+        n_snapshots: clean outputs per side for a clean stage that is neither deterministic nor batched.
+        views: ``"black-box"`` and/or ``"white-box"``; the views the claim covers by default. A view the claim
+            does not cover is measured, never gated.
+        scope: ``"pipeline"`` speaks of the whole mechanism, ``"noise"`` of the noise stage on one feasible
+            pair of clean outputs.
+        correction: ``"auto"`` (event counts and betting over growing looks), ``"betting"``,
+            ``"clopper-pearson"`` (one look, as in the paper's tables) or ``"bernstein"`` (Algorithm 1).
+        estimator: ``"dp"`` (distribution-free), ``"gdp"`` (Gaussian trade-off of the event's rates; needs
+            declared and tested Gaussian noise), or ``"auto"`` (distribution-free plus certificates that apply).
+        seed: a non-negative integer or a sequence of them; equal inputs give equal results.
+        name: printed in reports.
+        attacks: further scores to try: a mapping of name to a function from (n, d) outputs to (n,) numbers.
+        side_channels: ``"low-bit"`` and ``"timing"``, opt-in.
+        executor: any ``concurrent.futures`` executor; results do not depend on it.
+
+    Raises:
+        TypeError, ValueError: an argument of the wrong type or out of range.
+        MechanismError: the mechanism is wired wrongly.
+        VacuousAudit: equal datasets or equal clean outputs.
+        DeclarationMismatch: a declaration the mechanism is held to does not hold.
+
+    Source: PAPER §1 (decomposition), STATISTICS (looks, gates, certificates).
+    """
+    started = time.perf_counter()
+    settings = _settings(
+        mechanism,
+        claim,
+        confidence,
+        n_trials,
+        n_snapshots,
+        correction,
+        estimator,
+        seed,
+        attacks,
+        side_channels,
+        executor,
+    )
+    _check_choice("scope", scope, SCOPES)
+    subject = resolve_subject(
+        mechanism,
+        neighbours,
+        scope=scope,
+        views=views,
+        n_snapshots=n_snapshots,
+        entropy=settings.entropy,
+        name=name,
+        timed="timing" in settings.side_channels,
+    )
+    subject, reproducible = probe(subject, settings.entropy)
+    applies = subject.noise is not None and not static_refusals(subject)
+    shares = budget.split(
+        settings.alpha,
+        subject.views,
+        subject.covered,
+        certificate=applies,
+        correction=correction,
+        estimator=estimator,
+    )
+    if subject.clean == "rows":
+        if correction == "clopper-pearson":
+            msg = (
+                'correction="clopper-pearson" ignores how few clean outputs were seen of a random clean stage; '
+                'use correction="auto", or scope="noise" for a statement about the noise stage alone.'
+            )
+            raise ValueError(msg)
+        found = _of_rows(audit_rows(subject, settings, shares), subject, settings, shares)
+    else:
+        found = _of_trials(audit_trials(subject, settings, shares), subject, settings, shares)
+    return _result(subject, settings, found, shares, scope, confidence, reproducible, started)
+
+
+@dataclass(frozen=True)
+class _Found:
+    views: tuple[ViewResult, ...]
+    trials: int
+    snapshots: int
+    ceiling: float
+    shares: AlphaShares
+    pilot: tuple[Rows, Rows] | None
+
+
+def _settings(
+    mechanism: Any,
+    claim: Any,
+    confidence: Any,
+    n_trials: Any,
+    n_snapshots: Any,
+    correction: str,
+    estimator: str,
+    seed: Any,
+    attacks: Any,
+    side_channels: Any,
+    executor: Any,
+) -> Settings:
+    if not isinstance(claim, PrivacyClaim):
+        msg = f"claim must be a PrivacyClaim, got {claim!r} of type {type(claim).__name__}."
+        raise TypeError(msg)
+    if n_trials is None:
+        n_trials = mechanism.default_trials if isinstance(mechanism, Sampler) else DEFAULT_TRIALS
+    _check_choice("correction", correction, CORRECTIONS)
+    _check_choice("estimator", estimator, ESTIMATORS)
+    if executor is not None and not callable(getattr(executor, "map", None)):
+        msg = f"executor must be a concurrent.futures executor, got {executor!r}."
+        raise TypeError(msg)
+    return Settings(
+        claim=claim,
+        alpha=1.0 - validate_confidence(confidence),
+        n_trials=validate_count("n_trials", n_trials),
+        n_snapshots=validate_count("n_snapshots", n_snapshots),
+        correction=correction,
+        estimator=estimator,
+        entropy=as_entropy(seed),
+        executor=executor,
+        attacks=validate_attacks(attacks),
+        side_channels=_validate_side_channels(side_channels),
+    )
+
+
+def validate_confidence(value: Any) -> float:
+    """Return ``value`` as a float if it lies in (0, 1)."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
+        msg = f"confidence must be a number in (0, 1), got {value!r}."
+        raise ValueError(msg)
+    return float(value)
+
+
+def validate_count(name: str, value: Any, least: int = 100) -> int:
+    """Return ``value`` as an int if it is an integer of at least ``least``."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+        msg = f"{name} must be an integer of at least {least}, got {value!r}."
+        raise ValueError(msg)
+    return int(value)
+
+
+def _check_choice(name: str, value: Any, accepted: tuple[str, ...]) -> None:
+    if value not in accepted:
+        msg = f"{name} must be one of {', '.join(map(repr, accepted))}, got {value!r}."
+        raise ValueError(msg)
+
+
+def validate_attacks(attacks: Any) -> tuple[Score, ...]:
+    """User-supplied scores as :class:`Score` objects."""
+    if isinstance(attacks, Mapping):
+        attacks = [UserScore(fn, str(label)) for label, fn in attacks.items()]
+    if not isinstance(attacks, Sequence) or isinstance(attacks, str):
+        msg = f"attacks must be a mapping of name to function, got {attacks!r}."
+        raise TypeError(msg)
+    for attack in attacks:
+        if not isinstance(attack, Score) or (isinstance(attack, UserScore) and not callable(attack.fn)):
+            msg = f"attacks must be a mapping of name to function, got {attack!r}."
+            raise TypeError(msg)
+    return tuple(attacks)
+
+
+def _validate_side_channels(side_channels: Any) -> tuple[str, ...]:
+    if isinstance(side_channels, str) or not isinstance(side_channels, Sequence | set | frozenset):
+        msg = f"side_channels must be a collection of {SIDE_CHANNELS}, got {side_channels!r}."
+        raise TypeError(msg)
+    for channel in side_channels:
+        _check_choice("side_channels", channel, SIDE_CHANNELS)
+    return tuple(channel for channel in SIDE_CHANNELS if channel in side_channels)
+
+
+def _of_trials(
+    outcome: TrialsOutcome, subject: Subject, settings: Settings, shares: dict[str, AlphaShares]
+) -> _Found:
+    refusals = outcome.refusals
+    if outcome.tallies is not None and settings.estimator != "dp":
+        refusals = refusals or failed_conditions(outcome.tallies)
+        _hold_to_declaration(subject, refusals)
+    wanted = subject.noise is not None or settings.estimator == "gdp"
+    views = tuple(
+        _view_of_trials(view, state, subject, settings, refusals if wanted else ())
+        for view, state in outcome.views.items()
+    )
+    first = _headline(subject, views).view
+    looks = schedule(settings.n_trials, single=settings.correction in ("clopper-pearson", "bernstein"))
+    certified = any(view.conditional_on for view in views if view.gated)
+    ceiling = math.inf if certified else ceiling_of_trials(looks, settings, shares[first], subject)
+    pilot = outcome.pilot.get(subject.noise_view)
+    return _Found(views, outcome.trials, int(subject.clean == "fixed"), ceiling, shares[first], pilot)
+
+
+def _hold_to_declaration(subject: Subject, refusals: tuple[str, ...]) -> None:
+    if refusals and subject.noise is not None and subject.noise.enforced:
+        msg = (
+            f"{subject.name}: declares {subject.noise} and asks to be held to it, but {'; '.join(refusals)}."
+        )
+        raise DeclarationMismatch(msg)
+
+
+def _view_of_trials(
+    view: str, state: ViewState, subject: Subject, settings: Settings, refusals: tuple[str, ...]
+) -> ViewResult:
+    gdp = settings.estimator == "gdp"
+    counts = 0.0 if gdp and refusals else state.count_bound
+    certificate = state.certificate
+    model = certificate.epsilon_lower if certificate is not None and not certificate.refusals else 0.0
+    bound = max(counts, state.betting_bound, model)
+    conditional = ""
+    estimator = "event counts"
+    if gdp:
+        estimator = "Gaussian trade-off of event rates"
+        conditional = "" if refusals else f"the declared {subject.noise}"
+    elif certificate is not None and model > 0 and model >= max(counts, state.betting_bound):
+        estimator, conditional = "Gaussian trade-off", f"the declared {subject.noise} ({certificate.note})"
+    elif state.betting_bound > counts:
+        estimator = "betting"
+    attack = state.best_event or state.event
+    words = attack.describe() if attack is not None else ""
+    if estimator == "Gaussian trade-off":
+        words = "projection on the difference of the clean outputs"
+    return ViewResult(
+        view=view,
+        gated=view in subject.covered,
+        epsilon_lower=bound,
+        estimator=estimator,
+        attack=words,
+        rates=state.rates,
+        conditional_on=conditional,
+        refusals=refusals,
+    )
+
+
+def _of_rows(
+    outcomes: dict[str, RowsOutcome], subject: Subject, settings: Settings, shares: dict[str, AlphaShares]
+) -> _Found:
+    wanted = subject.noise is not None or settings.estimator == "gdp"
+    refusals = static_refusals(subject) if wanted else ()
+    views = tuple(
+        ViewResult(
+            view=view,
+            gated=view in subject.covered,
+            epsilon_lower=0.0 if settings.estimator == "gdp" else outcome.epsilon_lower,
+            estimator="row-wise betting" if settings.correction != "bernstein" else "Algorithm 1",
+            attack=outcome.event.describe(),
+            rates=outcome.rates,
+            refusals=refusals,
+        )
+        for view, outcome in outcomes.items()
+    )
+    first = outcomes[_headline(subject, views).view]
+    ceiling = ceiling_of_rows(first.rows, settings, shares[_headline(subject, views).view])
+    return _Found(views, first.trials, first.rows, ceiling, shares[subject.views[0]], None)
+
+
+def _headline(subject: Subject, views: tuple[ViewResult, ...]) -> ViewResult:
+    gated = [view for view in views if view.view in subject.covered] or list(views)
+    return max(gated, key=lambda view: view.epsilon_lower)
+
+
+def _result(
+    subject: Subject,
+    settings: Settings,
+    found: _Found,
+    shares: dict[str, AlphaShares],
+    scope: str,
+    confidence: float,
+    reproducible: bool,
+    started: float,
+) -> AuditResult:
+    claim, best = settings.claim, _headline(subject, found.views)
+    verdict, reason = Verdict.CONSISTENT, ""
+    if not best.gated:
+        verdict = Verdict.INCONCLUSIVE
+        reason = f"the claim does not cover the {best.view} view, so it is measured and not gated"
+    elif best.epsilon_lower > claim.epsilon:
+        verdict = Verdict.VIOLATION
+    elif found.ceiling <= claim.epsilon or (settings.estimator == "gdp" and best.refusals):
+        verdict = Verdict.INCONCLUSIVE
+        reason = reason_inconclusive(subject, settings, found.ceiling, found.snapshots, best, found.shares)
+    factor = claim.epsilon / best.epsilon_lower if best.epsilon_lower > 0 else math.inf
+    return AuditResult(
+        name=subject.name,
+        claim=claim,
+        confidence=confidence,
+        verdict=verdict,
+        epsilon_lower=best.epsilon_lower,
+        max_detectable_epsilon=found.ceiling,
+        smallest_factor_caught=factor,
+        view=best.view,
+        estimator=best.estimator,
+        correction=settings.correction,
+        scope=scope,
+        attack=best.attack,
+        n_trials=found.trials,
+        n_snapshots=found.snapshots,
+        views=found.views,
+        reason=reason,
+        alpha_spent=budget.spent(shares, subject.covered),
+        diagnostics=diagnostics.describe(subject, claim, found.pilot, reproducible=reproducible),
+        seed=settings.entropy,
+        elapsed=time.perf_counter() - started,
+    )

@@ -1,0 +1,71 @@
+"""Shares of the error probability α inside one audit.
+
+α is split between the covered views; within a view, half goes to model-based certificates if one may apply,
+and the distribution-free half is split between the betting gate and the event counts. A view the claim does
+not cover never gates, so its (reported) bound has α for itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class AlphaShares:
+    """Error probability of each gate on one view."""
+
+    counts: float
+    betting: float
+    certificate: float
+
+    def items(self) -> tuple[tuple[str, float], ...]:
+        """Gates that spend something, by name."""
+        named = (
+            ("event counts", self.counts),
+            ("betting", self.betting),
+            ("certificate", self.certificate),
+        )
+        return tuple((name, share) for name, share in named if share > 0)
+
+
+def split(
+    alpha: float,
+    views: tuple[str, ...],
+    covered: frozenset[str],
+    *,
+    certificate: bool,
+    correction: str,
+    estimator: str,
+) -> dict[str, AlphaShares]:
+    """Shares per view.
+
+    Args:
+        alpha: error probability of the whole audit.
+        certificate: whether a model-based certificate may apply.
+        correction: ``"auto"`` runs both gates side by side; a named one has the view's share alone.
+        estimator: ``"gdp"`` converts rates, which the betting gate does not produce.
+    """
+    gated = max(sum(view in covered for view in views), 1)
+    shares = {}
+    for view in views:
+        mine = alpha / gated if view in covered else alpha
+        model = mine / 2 if certificate and estimator == "auto" else 0.0
+        free = mine - model
+        if correction == "betting" and estimator != "gdp":
+            shares[view] = AlphaShares(0.0, free, model)
+        elif correction == "auto" and estimator != "gdp":
+            shares[view] = AlphaShares(free / 2, free / 2, model)
+        else:
+            shares[view] = AlphaShares(free, 0.0, model)
+    return shares
+
+
+def spent(shares: Mapping[str, AlphaShares], covered: frozenset[str]) -> tuple[tuple[str, float], ...]:
+    """Every share of the covered views, by name, for the result."""
+    return tuple(
+        (f"{view}, {gate}", share)
+        for view, of_view in shares.items()
+        if view in covered
+        for gate, share in of_view.items()
+    )

@@ -1,0 +1,251 @@
+"""The audit of a random clean stage known by a finite sample of clean outputs.
+
+One bound covers snapshot and Monte Carlo error: each certifying clean output gets its own fresh draws, and
+the mean of its hit rates is bounded by betting over rows (STATISTICS, "Random clean stage"). The attack is
+chosen on clean outputs kept apart: chosen on the certifying ones it would see differences that are not there.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine import bounds, estimators
+from pytest_snapaudit.engine.attacks.event import Event
+from pytest_snapaudit.engine.attacks.choice import choose_event
+from pytest_snapaudit.engine.budget import AlphaShares
+from pytest_snapaudit.engine.outcomes import Layout, Rows, fit_layout
+from pytest_snapaudit.engine.result import RateBounds
+from pytest_snapaudit.engine.seeding import BLOCK, block_generator
+from pytest_snapaudit.engine.simulation import (
+    CLEAN_PHASE,
+    FIRST_LOOK_PHASE,
+    TUNE_ROWS_PHASE,
+    FixedRowsSource,
+    MixedCleanSource,
+    Source,
+    block_tasks,
+    draw_encoded,
+    run_tasks,
+)
+from pytest_snapaudit.engine.subject import Subject
+from pytest_snapaudit.engine.trials import Settings, split_alpha
+from pytest_snapaudit.engine.wiring import check_pilot
+
+TUNING_DRAWS = 20_000
+"""Draws per side from the tuning rows on which the event is chosen."""
+
+_VARIANCE_ROWS = 200
+
+
+@dataclass(frozen=True)
+class RowsOutcome:
+    """The bound on one view of a random clean stage."""
+
+    epsilon_lower: float
+    event: Event
+    rates: RateBounds
+    rows: int
+    trials: int
+
+
+@dataclass(frozen=True)
+class RowTask:
+    """Some certifying rows of one side, and the draws each of them gets."""
+
+    mechanism: Any
+    rows: NDArray[Any]
+    draws: int
+    entropy: tuple[int, ...]
+    phase: int
+    side: int
+    block: int
+
+
+def hit_rates(
+    task: RowTask, *, events: dict[str, Event], layouts: dict[str, Layout]
+) -> dict[str, NDArray[np.float64]]:
+    """(r,) share of each row's draws that fall in the event, per view."""
+    rng = block_generator(task.entropy, task.phase, task.side, task.block)
+    source: Source = FixedRowsSource(task.mechanism, np.repeat(task.rows, task.draws, axis=0))
+    encoded = draw_encoded(source, layouts, len(task.rows) * task.draws, rng)
+    return {
+        view: event.hits(encoded[view]).reshape(len(task.rows), task.draws).mean(axis=1)
+        for view, event in events.items()
+    }
+
+
+def split_rows(
+    subject: Subject, entropy: tuple[int, ...]
+) -> tuple[tuple[NDArray[Any], NDArray[Any]], tuple[NDArray[Any], NDArray[Any]]]:
+    """Shuffle each side's clean outputs and split them into tuning and certifying rows (one fifth to four)."""
+    if subject.clean_rows is None:
+        msg = "a subject without clean outputs has no rows to split"
+        raise ValueError(msg)
+    tuning, certifying = [], []
+    for side, rows in enumerate(subject.clean_rows):
+        order = block_generator(entropy, CLEAN_PHASE, side, 2**30).permutation(len(rows))
+        cut = max(len(rows) // 5, 1)
+        tuning.append(rows[order[:cut]])
+        certifying.append(rows[order[cut:]] if len(rows) > 1 else rows)
+    return (tuning[0], tuning[1]), (certifying[0], certifying[1])
+
+
+def audit_rows(
+    subject: Subject, settings: Settings, shares: dict[str, AlphaShares]
+) -> dict[str, RowsOutcome]:
+    """Choose an event per view on the tuning rows, certify it on the others."""
+    tuning, certifying = split_rows(subject, settings.entropy)
+    sources = (
+        MixedCleanSource(subject.mechanism, tuning[0]),
+        MixedCleanSource(subject.mechanism, tuning[1]),
+    )
+    events, layouts = _choose(subject, settings, sources, shares, min(len(rows) for rows in certifying))
+    variances = [
+        _side_rates(
+            subject,
+            settings,
+            rows[:_VARIANCE_ROWS],
+            _draws(settings, certifying[side]),
+            side,
+            1,
+            events,
+            layouts,
+        )
+        for side, rows in enumerate(tuning)
+    ]
+    rates = [
+        _side_rates(subject, settings, rows, _draws(settings, rows), side, 0, events, layouts)
+        for side, rows in enumerate(certifying)
+    ]
+    outcomes = {}
+    for view, event in events.items():
+        likelier, other = event.likelier_on, 1 - event.likelier_on
+        tuned = [
+            float(np.var(variance[view], ddof=1)) if len(variance[view]) > 1 else 0.25
+            for variance in variances
+        ]
+        bound = _rate_bounds(
+            rates[likelier][view],
+            rates[other][view],
+            tuned[likelier],
+            tuned[other],
+            event,
+            settings,
+            shares[view],
+        )
+        estimator = "gdp" if settings.estimator == "gdp" else "dp"
+        epsilon = estimators.epsilon_from_rates(bound.p_lower, bound.q_upper, settings.claim.delta, estimator)
+        size = min(len(rows) for rows in certifying)
+        outcomes[view] = RowsOutcome(epsilon, event, bound, size, size * _draws(settings, certifying[0]))
+    return outcomes
+
+
+def _draws(settings: Settings, rows: NDArray[Any]) -> int:
+    return max(-(-settings.n_trials // len(rows)), 1)
+
+
+def _choose(
+    subject: Subject,
+    settings: Settings,
+    sources: tuple[Source, Source],
+    shares: dict[str, AlphaShares],
+    n_rows: int,
+) -> tuple[dict[str, Event], dict[str, Layout]]:
+    draws = min(TUNING_DRAWS, settings.n_trials)
+    tasks = block_tasks(sources, settings.entropy, TUNE_ROWS_PHASE, draws)
+    events, layouts = {}, {}
+    raw = [task.raw() for task in tasks]
+    for view in subject.views:
+        first = raw[0][0][view], raw[0][1][view]
+        check_pilot(subject.name, first, tasks[0].trials)
+        layout = fit_layout([(side, tasks[0].trials) for side in first])
+        reference, canary = (
+            np.concatenate(
+                [
+                    layout.encode(block[side][view], task.trials)
+                    for block, task in zip(raw, tasks, strict=True)
+                ]
+            )
+            for side in (0, 1)
+        )
+        layouts[view] = layout
+        events[view] = _select(subject, settings, (reference, canary), layout, shares[view], n_rows)
+    return events, layouts
+
+
+def _select(
+    subject: Subject,
+    settings: Settings,
+    tuning: tuple[Rows, Rows],
+    layout: Layout,
+    shares: AlphaShares,
+    n_rows: int,
+) -> Event:
+    direction = subject.clean_direction
+    if direction is not None and len(direction) != tuning[0].shape[1]:
+        direction = None
+    return choose_event(
+        *tuning,
+        layout,
+        direction=direction,
+        side_channels=settings.side_channels,
+        extra=settings.attacks,
+        delta=settings.claim.delta,
+        n_certify=n_rows,
+        alpha=shares.counts + shares.betting,
+    )
+
+
+def _side_rates(
+    subject: Subject,
+    settings: Settings,
+    rows: NDArray[Any],
+    draws: int,
+    side: int,
+    phase: int,
+    events: dict[str, Event],
+    layouts: dict[str, Layout],
+) -> dict[str, NDArray[np.float64]]:
+    per_block = max(BLOCK // draws, 1)
+    tasks = [
+        RowTask(
+            subject.mechanism,
+            rows[start : start + per_block],
+            draws,
+            settings.entropy,
+            FIRST_LOOK_PHASE + phase,
+            side,
+            i,
+        )
+        for i, start in enumerate(range(0, len(rows), per_block))
+    ]
+    parts = list(run_tasks(settings.executor, partial(hit_rates, events=events, layouts=layouts), tasks))
+    return {view: np.concatenate([part[view] for part in parts]) for view in events}
+
+
+def _rate_bounds(
+    z_p: NDArray[np.float64],
+    z_q: NDArray[np.float64],
+    variance_p: float,
+    variance_q: float,
+    event: Event,
+    settings: Settings,
+    shares: AlphaShares,
+) -> RateBounds:
+    alpha = shares.counts + shares.betting
+    p, q, n = float(z_p.mean()), float(z_q.mean()), min(len(z_p), len(z_q))
+    if settings.correction == "bernstein":
+        trials = n * _draws(settings, z_p)
+        spread = [float(z.var(ddof=1)) if len(z) > 1 else 0.25 for z in (z_p, z_q)]
+        low = p - bounds.snapshot_radius(spread[0], max(len(z_p), 2), trials, alpha)
+        high = q + bounds.snapshot_radius(spread[1], max(len(z_q), 2), trials, alpha)
+        return RateBounds(p, q, max(low, 0.0), min(high, 1.0), trials)
+    alpha_p, alpha_q = split_alpha(event, n, settings.claim.delta, alpha)
+    low = bounds.rowwise_betting_lower(z_p, alpha_p, variance_p)
+    high = bounds.rowwise_betting_upper(z_q, alpha_q, variance_q)
+    return RateBounds(p, q, low, high, n * _draws(settings, z_p))

@@ -1,0 +1,211 @@
+"""Drawing trials in seeded blocks, with memory that does not grow with their number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine.errors import MechanismError
+from pytest_snapaudit.engine.mechanism import BLACK_BOX, WHITE_BOX, Sampler, mechanism_name
+from pytest_snapaudit.engine.outcomes import Layout, Raised, Rows, as_batch
+from pytest_snapaudit.engine.seeding import BLOCK, block_generator, legacy_generators_seeded
+
+T, R = TypeVar("T"), TypeVar("R")
+
+PROBE, PILOT_PHASE, CLEAN_PHASE, TUNE_ROWS_PHASE, FIRST_LOOK_PHASE = 0, 1, 2, 3, 16
+"""Phases of an audit: each has random streams of its own."""
+
+
+@dataclass(frozen=True)
+class SamplerSource:
+    """Whole outputs of a sampler on one dataset.
+
+    ``timed`` adds the elapsed time of each call as a last column of its own view.
+    """
+
+    sampler: Sampler[Any]
+    dataset: Any
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view."""
+        return {BLACK_BOX: self.sampler.sample(self.dataset, n, rng)}
+
+
+@dataclass(frozen=True)
+class TimedSource:
+    """Whole outputs of a sampler with the seconds each call took."""
+
+    sampler: Sampler[Any]
+    dataset: Any
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view, each paired with its elapsed time."""
+        outputs, seconds = self.sampler.sample_timed(self.dataset, n, rng)
+        batch = as_batch(outputs, n)
+        if isinstance(batch, Raised):
+            return {BLACK_BOX: batch}
+        listed = batch if isinstance(batch, list) else list(batch)
+        return {BLACK_BOX: [(o, float(s)) for o, s in zip(listed, seconds, strict=True)]}
+
+
+@dataclass(frozen=True)
+class FixedCleanSource:
+    """The noise stage of a mechanism on one clean output; ``copy`` for mechanisms that write into it."""
+
+    mechanism: Any
+    clean: NDArray[Any]
+    copy: bool = False
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view."""
+        rows = np.broadcast_to(self.clean, (n, *self.clean.shape))
+        return noise_stage(self.mechanism, rows.copy() if self.copy else rows, rng)
+
+
+@dataclass(frozen=True)
+class LiveCleanSource:
+    """Both stages of a mechanism, the random clean stage re-drawn for every trial."""
+
+    mechanism: Any
+    dataset: Any
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view."""
+        rows = np.asarray(self.mechanism.clean_batch(self.dataset, n, rng))
+        if rows.ndim < 1 or len(rows) != n:
+            msg = (
+                f"{mechanism_name(self.mechanism)}: clean_batch must return {n} clean outputs, one per row, "
+                f"got an array of shape {rows.shape}."
+            )
+            raise MechanismError(msg)
+        return noise_stage(self.mechanism, rows, rng)
+
+
+@dataclass(frozen=True)
+class MixedCleanSource:
+    """The noise stage on clean outputs drawn at random from given rows."""
+
+    mechanism: Any
+    rows: NDArray[Any]
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view."""
+        return noise_stage(self.mechanism, self.rows[rng.integers(len(self.rows), size=n)], rng)
+
+
+@dataclass(frozen=True)
+class FixedRowsSource:
+    """The noise stage on given clean outputs, one draw for each, in order."""
+
+    mechanism: Any
+    rows: NDArray[Any]
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view; ``n`` is the number of rows."""
+        return noise_stage(self.mechanism, self.rows, rng)
+
+
+@dataclass(frozen=True)
+class ConstantSource:
+    """A side on which every output is the same, such as an exception in the clean stage."""
+
+    outcome: Any
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view."""
+        return {WHITE_BOX: self.outcome, BLACK_BOX: self.outcome}
+
+
+Source = (
+    SamplerSource
+    | TimedSource
+    | FixedCleanSource
+    | LiveCleanSource
+    | MixedCleanSource
+    | FixedRowsSource
+    | ConstantSource
+)
+
+
+def noise_stage(mechanism: Any, rows: NDArray[Any], rng: Generator) -> dict[str, Any]:
+    """``privatize`` and, if there is one, ``release``, on (n, *shape) clean outputs: raw outputs per view."""
+    noisy = mechanism.privatize(rows, rng)
+    if noisy is rows and not rows.flags.writeable:
+        noisy = rows.copy()
+    release = getattr(mechanism, "release", None)
+    return {WHITE_BOX: noisy, BLACK_BOX: noisy if release is None else release(noisy, rng)}
+
+
+def draw_raw(source: Source, n: int, rng: Generator) -> dict[str, Any]:
+    """Raw outputs per view; a batch that raises is n times its exception."""
+    with legacy_generators_seeded(rng):
+        try:
+            return source.draw(n, rng)
+        except MechanismError:
+            raise
+        except Exception as raised:
+            return {WHITE_BOX: Raised(raised), BLACK_BOX: Raised(raised)}
+
+
+def draw_encoded(source: Source, layouts: dict[str, Layout], n: int, rng: Generator) -> dict[str, Rows]:
+    """(n, d) outputs per view that has a layout; views that are the same object are encoded once."""
+    raw = draw_raw(source, n, rng)
+    done: dict[int, Rows] = {}
+    encoded = {}
+    for view, layout in layouts.items():
+        key = id(raw[view])
+        if key not in done:
+            done[key] = layout.encode(raw[view], n)
+        encoded[view] = done[key]
+    return encoded
+
+
+@dataclass(frozen=True)
+class BlockTask:
+    """One block of paired trials: what to draw and from which stream."""
+
+    sources: tuple[Source, Source]
+    entropy: tuple[int, ...]
+    phase: int
+    block: int
+    trials: int
+
+    def raw(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """Raw outputs per view on both sides."""
+        a, b = (
+            draw_raw(source, self.trials, block_generator(self.entropy, self.phase, side, self.block))
+            for side, source in enumerate(self.sources)
+        )
+        return a, b
+
+    def encoded(self, layouts: dict[str, Layout]) -> tuple[dict[str, Rows], dict[str, Rows]]:
+        """(n, d) outputs per view on both sides."""
+        a, b = (
+            draw_encoded(
+                source, layouts, self.trials, block_generator(self.entropy, self.phase, side, self.block)
+            )
+            for side, source in enumerate(self.sources)
+        )
+        return a, b
+
+
+def block_tasks(
+    sources: tuple[Source, Source], entropy: tuple[int, ...], phase: int, trials: int
+) -> list[BlockTask]:
+    """The blocks that make up ``trials`` paired trials."""
+    starts = range(0, trials, BLOCK)
+    return [
+        BlockTask(sources, entropy, phase, i, min(BLOCK, trials - start)) for i, start in enumerate(starts)
+    ]
+
+
+def run_tasks(executor: Executor | None, fn: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+    """``fn`` over independent tasks, results in order, on any ``concurrent.futures`` executor or in place."""
+    results: Iterable[R] = map(fn, tasks) if executor is None else executor.map(fn, tasks)
+    return iter(results)

@@ -1,0 +1,367 @@
+"""What an audit draws from: a mechanism and a neighbouring pair, resolved to one source of trials per side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine.errors import DeclarationMismatch, MechanismError, VacuousAudit
+from pytest_snapaudit.engine.mechanism import (
+    BLACK_BOX,
+    WHITE_BOX,
+    Sampler,
+    claimed_views,
+    declared_noise,
+    mechanism_name,
+    validate_views,
+)
+from pytest_snapaudit.engine.noise import NoiseDeclaration
+from pytest_snapaudit.engine.outcomes import Raised
+from pytest_snapaudit.engine.seeding import block_generator, digest, legacy_generators_seeded
+from pytest_snapaudit.engine.simulation import (
+    CLEAN_PHASE,
+    ConstantSource,
+    FixedCleanSource,
+    LiveCleanSource,
+    SamplerSource,
+    Source,
+    TimedSource,
+)
+from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair
+
+SIDES = ("reference", "canary")
+CleanKind = Literal["none", "fixed", "live", "rows"]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A mechanism and a neighbouring pair, ready to be drawn from.
+
+    Attributes:
+        mechanism: as given by the user.
+        name: for reports.
+        sources: reference and canary.
+        clean: how clean outputs are obtained: ``"none"`` (a sampler), ``"fixed"`` (one per side),
+            ``"live"`` (re-drawn per trial) or ``"rows"`` (a finite sample of a random clean stage).
+        clean_rows: (k, *shape) clean outputs per side, where there are any.
+        snapshots: clean outputs per side the audit may rest on.
+        declared_deterministic: whether the mechanism says its clean stage is deterministic.
+        views: views to audit, the white-box view first.
+        covered: the views the claim covers.
+        noise: the declaration, if any.
+        has_release: whether the black-box view differs from the white-box view.
+    """
+
+    mechanism: Any
+    name: str
+    sources: tuple[Source, Source]
+    clean: CleanKind
+    clean_rows: tuple[NDArray[Any], NDArray[Any]] | None
+    snapshots: int
+    declared_deterministic: bool
+    views: tuple[str, ...]
+    covered: frozenset[str]
+    noise: NoiseDeclaration | None
+    has_release: bool
+
+    @property
+    def noise_stage_covered(self) -> bool:
+        """Whether a bound on the noise stage speaks about a view that is audited and covered."""
+        if not self.has_release:
+            return bool(self.covered & set(self.views))
+        return WHITE_BOX in self.covered and WHITE_BOX in self.views
+
+    @property
+    def noise_view(self) -> str:
+        """The view that shows the output of the noise stage."""
+        return WHITE_BOX if self.has_release else self.views[0]
+
+    @property
+    def clean_direction(self) -> NDArray[np.float64] | None:
+        """(d,) difference of the (mean) clean outputs, canary minus reference, if both are numeric."""
+        if self.clean_rows is None:
+            return None
+        a, b = (rows.reshape(len(rows), -1) for rows in self.clean_rows)
+        if a.dtype.kind not in "biuf" or b.dtype.kind not in "biuf":
+            return None
+        difference = b.mean(axis=0, dtype=np.float64) - a.mean(axis=0, dtype=np.float64)
+        return difference if np.isfinite(difference).all() else None
+
+
+def resolve_subject(
+    mechanism: Any,
+    neighbours: Any,
+    *,
+    scope: str,
+    views: Any,
+    n_snapshots: int,
+    entropy: tuple[int, ...],
+    name: str | None,
+    timed: bool = False,
+) -> Subject:
+    """Resolve what was given to :func:`~pytest_snapaudit.engine.audit.audit`.
+
+    Raises:
+        TypeError, ValueError: a mechanism or pair of the wrong form.
+        MechanismError: a clean stage that always raises, or whose shapes differ between sides.
+        VacuousAudit: equal neighbouring datasets, or equal clean outputs.
+        DeclarationMismatch: a clean stage that is declared deterministic and is not.
+    """
+    label = name or mechanism_name(mechanism)
+    if isinstance(mechanism, Sampler):
+        return _sampler_subject(mechanism, neighbours, views, label, timed)
+    _require_mechanism(mechanism)
+    covered = frozenset(claimed_views(mechanism))
+    has_release = getattr(mechanism, "release", None) is not None
+    if not has_release:
+        covered = covered | ({WHITE_BOX, BLACK_BOX} if covered else frozenset())
+    chosen = validate_views("views", views) if views is not None else claimed_views(mechanism)
+    if not has_release and len(chosen) > 1:
+        chosen = (BLACK_BOX,)
+    base = Subject(
+        mechanism=mechanism,
+        name=label,
+        sources=(ConstantSource(None), ConstantSource(None)),
+        clean="fixed",
+        clean_rows=None,
+        snapshots=1,
+        declared_deterministic=bool(getattr(mechanism, "deterministic", False)),
+        views=chosen,
+        covered=covered,
+        noise=declared_noise(mechanism),
+        has_release=has_release,
+    )
+    if isinstance(neighbours, SnapshotPair):
+        return _from_snapshots(base, neighbours, scope)
+    datasets = _pair(neighbours)
+    if scope == "noise":
+        return _fixed(base, [_first_clean(mechanism, dataset, label, entropy) for dataset in datasets])
+    if base.declared_deterministic:
+        rows = [_first_clean(mechanism, dataset, label, entropy) for dataset in datasets]
+        _verify_determinism(mechanism, datasets, rows, label, entropy)
+        return _fixed(base, rows)
+    if getattr(mechanism, "clean_batch", None) is not None:
+        sources = (LiveCleanSource(mechanism, datasets[0]), LiveCleanSource(mechanism, datasets[1]))
+        return replace(base, sources=sources, clean="live", snapshots=0)
+    sides = [_many_cleans(mechanism, dataset, label, entropy, n_snapshots) for dataset in datasets]
+    return _from_sides(base, sides, n_snapshots)
+
+
+def _require_mechanism(mechanism: Any) -> None:
+    if callable(getattr(mechanism, "clean", None)) and callable(getattr(mechanism, "privatize", None)):
+        return
+    what = getattr(mechanism, "__qualname__", type(mechanism).__name__)
+    if callable(mechanism):
+        msg = (
+            f"{what} is a bare function: wrap it with from_sampler (fn(dataset, n, rng) returns n outputs) or "
+            "from_callable (fn(dataset) returns one output)."
+        )
+    else:
+        msg = (
+            f"{what} is not a mechanism: it needs clean(dataset, rng) and privatize(clean, rng); wrap plain "
+            "functions with from_sampler or from_callable."
+        )
+    raise TypeError(msg)
+
+
+def _pair(neighbours: Any) -> tuple[Any, Any]:
+    if not isinstance(neighbours, tuple | list) or len(neighbours) != 2:
+        what = f"{len(neighbours)} items" if isinstance(neighbours, tuple | list) else repr(type(neighbours))
+        msg = f"neighbours must be a (reference, canary) pair of datasets or a SnapshotPair, got {what}."
+        raise TypeError(msg)
+    reference, canary = neighbours
+    first, second = digest(reference), digest(canary)
+    if reference is canary or (first.exact and second.exact and first.value == second.value):
+        msg = (
+            "the neighbouring datasets are equal, so nothing can tell them apart and nothing is tested; give a "
+            "(reference, canary) pair that differs in one record."
+        )
+        raise VacuousAudit(msg)
+    return reference, canary
+
+
+def _sampler_subject(sampler: Sampler[Any], neighbours: Any, views: Any, label: str, timed: bool) -> Subject:
+    if isinstance(neighbours, SnapshotPair):
+        msg = (
+            f"{label}: a sampler has no clean stage, so it cannot take a SnapshotPair; give a "
+            "(reference, canary) pair of datasets, or a mechanism with clean and privatize."
+        )
+        raise TypeError(msg)
+    if views is not None and WHITE_BOX in validate_views("views", views):
+        msg = f'{label}: a sampler has only a black-box view, got views={views!r}; use {{"black-box"}}.'
+        raise ValueError(msg)
+    reference, canary = _pair(neighbours)
+    kind: Callable[[Sampler[Any], Any], Source] = TimedSource if timed else SamplerSource
+    return Subject(
+        mechanism=sampler,
+        name=label,
+        sources=(kind(sampler, reference), kind(sampler, canary)),
+        clean="none",
+        clean_rows=None,
+        snapshots=0,
+        declared_deterministic=False,
+        views=(BLACK_BOX,),
+        covered=frozenset({BLACK_BOX}),
+        noise=None,
+        has_release=True,
+    )
+
+
+def _clean_array(value: Any, label: str) -> NDArray[Any]:
+    if hasattr(value, "detach") and hasattr(value, "cpu"):
+        value = value.detach().cpu().numpy()
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        msg = f"{label}: clean must return an array-like of one shape, got {type(value).__name__}: {error}."
+        raise MechanismError(msg) from error
+    if array.dtype == object:
+        msg = (
+            f"{label}: clean must return numbers or labels, got {type(value).__name__} holding objects; wrap "
+            "whole outputs of arbitrary type with from_sampler or from_callable."
+        )
+        raise MechanismError(msg)
+    return array
+
+
+def _clean(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...], index: int) -> Any:
+    """One clean output, or :class:`Raised`. Both sides share the stream, which couples their randomness."""
+    rng = block_generator(entropy, CLEAN_PHASE, 0, index)
+    with legacy_generators_seeded(rng):
+        try:
+            return _clean_array(mechanism.clean(dataset, rng), label)
+        except MechanismError:
+            raise
+        except Exception as raised:
+            return Raised(raised)
+
+
+def _first_clean(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...]) -> Any:
+    return _clean(mechanism, dataset, label, entropy, 0)
+
+
+def _verify_determinism(
+    mechanism: Any, datasets: tuple[Any, Any], rows: list[Any], label: str, entropy: tuple[int, ...]
+) -> None:
+    for side, dataset, row in zip(SIDES, datasets, rows, strict=True):
+        again = _clean(mechanism, dataset, label, entropy, 1)
+        if isinstance(row, Raised) or isinstance(again, Raised):
+            same = type(row) is type(again)
+        else:
+            same = same_array(row, again)
+        if not same:
+            msg = (
+                f"{label}: declared deterministic, but two evaluations of clean on the {side} dataset differ; "
+                "remove deterministic = True (and add clean_batch if it is random)."
+            )
+            raise DeclarationMismatch(msg)
+
+
+def same_array(a: NDArray[Any], b: NDArray[Any]) -> bool:
+    """Equality of arrays in which NaN equals NaN."""
+    floating = a.dtype.kind in "fc" and b.dtype.kind in "fc"
+    return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=floating))
+
+
+def _many_cleans(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...], n_snapshots: int) -> Any:
+    """Clean outputs for tuning (a quarter) and for certifying, as one array, or :class:`Raised`."""
+    total = n_snapshots + max(n_snapshots // 4, 1)
+    values = [_clean(mechanism, dataset, label, entropy, i) for i in range(total)]
+    raised = [value for value in values if isinstance(value, Raised)]
+    if raised:
+        return raised[0] if len(raised) == total else _mixed_failure(label, raised[0], len(raised), total)
+    shapes = {value.shape for value in values}
+    if len(shapes) > 1:
+        msg = f"{label}: clean returned arrays of different shapes for one dataset: {sorted(shapes)}."
+        raise MechanismError(msg)
+    return np.stack(values)
+
+
+def _mixed_failure(label: str, raised: Raised, failures: int, total: int) -> Any:
+    msg = (
+        f"{label}: clean raised {raised.exception!r} in {failures} of {total} evaluations of one dataset; a "
+        "clean stage that sometimes fails can only be audited as a whole, with from_callable."
+    )
+    raise MechanismError(msg) from raised.exception
+
+
+def _both_raised(label: str, sides: list[Any]) -> None:
+    if all(isinstance(side, Raised) for side in sides):
+        msg = f"{label}: clean raises on both datasets ({sides[0].exception!r}); check how it is called."
+        raise MechanismError(msg) from sides[0].exception
+
+
+def _check_shapes(label: str, shapes: list[tuple[int, ...]]) -> None:
+    if len(set(shapes)) > 1:
+        msg = (
+            f"{label}: clean outputs must have one shape on both sides, got {shapes[0]} on the reference and "
+            f"{shapes[1]} on the canary; if the shape itself depends on the data, audit whole outputs with "
+            "from_callable."
+        )
+        raise MechanismError(msg)
+
+
+def _fixed(base: Subject, rows: list[Any]) -> Subject:
+    _both_raised(base.name, rows)
+    if any(isinstance(row, Raised) for row in rows):
+        sources = tuple(
+            ConstantSource(row) if isinstance(row, Raised) else FixedCleanSource(base.mechanism, row)
+            for row in rows
+        )
+        return replace(base, sources=(sources[0], sources[1]))
+    _check_shapes(base.name, [row.shape for row in rows])
+    if same_array(rows[0], rows[1]):
+        msg = (
+            f"{base.name}: the clean outputs of both sides are equal, so the noise stage is the same and nothing "
+            "is tested; choose neighbouring datasets on which the clean stage differs."
+        )
+        raise VacuousAudit(msg)
+    return replace(
+        base,
+        sources=(FixedCleanSource(base.mechanism, rows[0]), FixedCleanSource(base.mechanism, rows[1])),
+        clean_rows=(rows[0][None], rows[1][None]),
+    )
+
+
+def _from_sides(base: Subject, sides: list[Any], snapshots: int) -> Subject:
+    _both_raised(base.name, sides)
+    if any(isinstance(side, Raised) for side in sides):
+        return _fixed(base, [side if isinstance(side, Raised) else side[0] for side in sides])
+    _check_shapes(base.name, [side.shape[1:] for side in sides])
+    if all((side == side[:1]).all() for side in sides) and same_array(sides[0][0], sides[1][0]):
+        return _fixed(base, [sides[0][0], sides[1][0]])
+    return replace(base, clean="rows", clean_rows=(sides[0], sides[1]), snapshots=snapshots)
+
+
+def _from_snapshots(base: Subject, pair: SnapshotPair, scope: str) -> Subject:
+    sides = (pair.reference, pair.canary)
+    distinct = [len(side.rows) for side in sides]
+    if scope == "noise":
+        return _fixed(base, list(_frequent_pair(*sides)))
+    if base.declared_deterministic:
+        if max(distinct) > 1:
+            msg = (
+                f"{base.name}: declared deterministic, but the snapshot holds {distinct[0]} and {distinct[1]} "
+                'distinct clean outputs; remove deterministic = True, or audit with scope="noise".'
+            )
+            raise DeclarationMismatch(msg)
+        return _fixed(base, [side.rows[0] for side in sides])
+    if max(distinct) == 1 and same_array(sides[0].rows[0], sides[1].rows[0]):
+        return _fixed(base, [side.rows[0] for side in sides])
+    expanded = tuple(side.expand() for side in sides)
+    size = min(len(rows) for rows in expanded)
+    return replace(base, clean="rows", clean_rows=(expanded[0], expanded[1]), snapshots=size)
+
+
+def _frequent_pair(reference: Snapshot, canary: Snapshot) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The most frequent clean outputs of the two sides that differ."""
+    by_count = [np.argsort(-side.counts, kind="stable") for side in (reference, canary)]
+    for i in by_count[0]:
+        for j in by_count[1]:
+            if not same_array(reference.rows[i], canary.rows[j]):
+                return reference.rows[i], canary.rows[j]
+    return reference.rows[0], canary.rows[0]

@@ -1,0 +1,333 @@
+"""The sequential audit of independent trials: pilot, growing looks, tuning on the past, counting on the fresh."""
+
+from __future__ import annotations
+
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine import bounds, estimators
+from pytest_snapaudit.engine.attacks.event import Event
+from pytest_snapaudit.engine.attacks.choice import choose_event
+from pytest_snapaudit.engine.attacks.scores import Score
+from pytest_snapaudit.engine.betting import (
+    BettingLook,
+    PairCounts,
+    betting_epsilon_lower,
+    clipped_rates,
+)
+from pytest_snapaudit.engine.budget import AlphaShares
+from pytest_snapaudit.engine.certificates import (
+    CertificateBound,
+    GaussianCertificate,
+    gaussian_bound,
+    prepare,
+)
+from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.goodness_of_fit import ShapeTally
+from pytest_snapaudit.engine.looks import PILOT, Look, schedule
+from pytest_snapaudit.engine.outcomes import Layout, Rows, fit_layout
+from pytest_snapaudit.engine.result import RateBounds
+from pytest_snapaudit.engine.simulation import (
+    FIRST_LOOK_PHASE,
+    PILOT_PHASE,
+    BlockTask,
+    block_tasks,
+    run_tasks,
+)
+from pytest_snapaudit.engine.subject import Subject
+from pytest_snapaudit.engine.wiring import check_pilot
+
+TUNING_TRIALS, TUNING_BYTES = 50_000, 20 * 2**20
+"""At most this many trials, and this much memory, per side and view are kept for tuning."""
+
+_SINGLE_LOOK_PILOT = 20_000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the caller chose; see :func:`~pytest_snapaudit.engine.audit.audit`."""
+
+    claim: PrivacyClaim
+    alpha: float
+    n_trials: int
+    n_snapshots: int
+    correction: str
+    estimator: str
+    entropy: tuple[int, ...]
+    executor: Executor | None
+    attacks: tuple[Score, ...] = ()
+    side_channels: tuple[str, ...] = ()
+    stop_when_unlikely: bool = False
+
+
+@dataclass
+class ViewState:
+    """What is known about one view so far."""
+
+    shares: AlphaShares
+    tuning: list[tuple[Rows, Rows]] = field(default_factory=list)
+    looks: list[BettingLook] = field(default_factory=list)
+    count_bound: float = 0.0
+    betting_bound: float = 0.0
+    event: Event | None = None
+    best_event: Event | None = None
+    rates: RateBounds | None = None
+    certificate: CertificateBound | None = None
+
+    @property
+    def kept(self) -> int:
+        """Tuning trials per side held so far."""
+        return sum(len(reference) for reference, _ in self.tuning)
+
+    @property
+    def epsilon_lower(self) -> float:
+        """The best bound so far."""
+        model = self.certificate.epsilon_lower if self.certificate is not None else 0.0
+        return max(self.count_bound, self.betting_bound, model)
+
+
+@dataclass(frozen=True)
+class TrialsOutcome:
+    """What the looks gave."""
+
+    views: dict[str, ViewState]
+    trials: int
+    looks: tuple[Look, ...]
+    pilot: dict[str, tuple[Rows, Rows]]
+    refusals: tuple[str, ...]
+    tallies: tuple[ShapeTally, ShapeTally] | None
+
+
+@dataclass(frozen=True)
+class BlockCounts:
+    """What one block contributes."""
+
+    counts: dict[str, PairCounts]
+    kept: dict[str, tuple[Rows, Rows]]
+    tallies: tuple[ShapeTally, ShapeTally] | None
+
+
+def count_block(
+    task: BlockTask,
+    *,
+    events: dict[str, Event],
+    layouts: dict[str, Layout],
+    certificate: GaussianCertificate | None,
+    certificate_view: str,
+    keep: dict[str, int],
+) -> BlockCounts:
+    """Draw one block, count every view's event on it, and keep its first rows for later tuning."""
+    reference, canary = task.encoded(layouts)
+    counts, kept = {}, {}
+    for view, event in events.items():
+        sides = reference[view], canary[view]
+        counts[view] = PairCounts.of(
+            event.hits(sides[event.likelier_on]), event.hits(sides[1 - event.likelier_on])
+        )
+        if keep.get(view):
+            kept[view] = (sides[0][: keep[view]].copy(), sides[1][: keep[view]].copy())
+    tallies = None
+    if certificate is not None:
+        tallies = certificate.tally((reference[certificate_view], canary[certificate_view]))
+    return BlockCounts(counts, kept, tallies)
+
+
+def audit_trials(subject: Subject, settings: Settings, shares: dict[str, AlphaShares]) -> TrialsOutcome:
+    """Run the looks and return the best bound per audited view."""
+    single = settings.correction in ("clopper-pearson", "bernstein")
+    looks = schedule(settings.n_trials, single=single)
+    pilot_trials = max(PILOT, min(_SINGLE_LOOK_PILOT, settings.n_trials // 8)) if single else PILOT
+    pilot, layouts = _pilot(subject, settings, pilot_trials)
+    certificate, refusals = _certificate(subject, settings, pilot)
+    states = {view: ViewState(shares[view], [pilot[view]]) for view in subject.views}
+    tallies: tuple[ShapeTally, ShapeTally] | None = None
+    trials = 0
+    for look in looks:
+        for view, state in states.items():
+            _tune(state, subject, view, layouts[view], look, settings)
+        tallies = _count_look(subject, settings, look, layouts, certificate, states, tallies)
+        trials += look.trials
+        for state in states.values():
+            _bound_view(state, look, settings, subject)
+            if certificate is not None and tallies is not None:
+                _bound_certificate(state, certificate, tallies, look, settings)
+        if any(
+            state.epsilon_lower > settings.claim.epsilon
+            for view, state in states.items()
+            if view in subject.covered
+        ):
+            break
+    return TrialsOutcome(states, trials, looks, pilot, refusals, tallies)
+
+
+def _certificate(
+    subject: Subject, settings: Settings, pilot: dict[str, tuple[Rows, Rows]]
+) -> tuple[GaussianCertificate | None, tuple[str, ...]]:
+    if settings.estimator == "dp" or (subject.noise is None and settings.estimator == "auto"):
+        return None, ()
+    prepared = prepare(subject, pilot.get(subject.noise_view))
+    return (prepared, ()) if isinstance(prepared, GaussianCertificate) else (None, prepared)
+
+
+def _pilot(
+    subject: Subject, settings: Settings, trials: int
+) -> tuple[dict[str, tuple[Rows, Rows]], dict[str, Layout]]:
+    (task,) = block_tasks(subject.sources, settings.entropy, PILOT_PHASE, trials)
+    raw = task.raw()
+    views = subject.views if subject.noise is None else (*subject.views, subject.noise_view)
+    pilot, layouts = {}, {}
+    for view in dict.fromkeys(views):
+        sides = raw[0][view], raw[1][view]
+        check_pilot(subject.name, sides, trials)
+        layouts[view] = fit_layout([(side, trials) for side in sides])
+        pilot[view] = (layouts[view].encode(sides[0], trials), layouts[view].encode(sides[1], trials))
+    return pilot, layouts
+
+
+def _room(state: ViewState) -> int:
+    first = state.tuning[0][0]
+    row_bytes = first.dtype.itemsize * max(first.shape[1], 1)
+    return max(min(TUNING_TRIALS, TUNING_BYTES // row_bytes) - state.kept, 0)
+
+
+def _tune(
+    state: ViewState, subject: Subject, view: str, layout: Layout, look: Look, settings: Settings
+) -> None:
+    if state.event is not None and len(state.tuning) == 1:
+        return
+    reference, canary = (np.concatenate(side) for side in zip(*state.tuning, strict=True))
+    state.tuning = [(reference, canary)]
+    state.event = choose_event(
+        reference,
+        canary,
+        layout,
+        direction=_direction(subject, view, reference),
+        side_channels=settings.side_channels,
+        extra=settings.attacks,
+        delta=settings.claim.delta,
+        n_certify=look.trials,
+        alpha=max(state.shares.counts * look.share, state.shares.betting),
+    )
+
+
+def _direction(subject: Subject, view: str, rows: Rows) -> NDArray[np.float64] | None:
+    direction = subject.clean_direction
+    if direction is None or view != subject.noise_view or len(direction) != rows.shape[1]:
+        return None
+    norm = float(np.linalg.norm(direction))
+    return direction / norm if norm > 0 else None
+
+
+def _count_look(
+    subject: Subject,
+    settings: Settings,
+    look: Look,
+    layouts: dict[str, Layout],
+    certificate: GaussianCertificate | None,
+    states: dict[str, ViewState],
+    tallies: tuple[ShapeTally, ShapeTally] | None,
+) -> tuple[ShapeTally, ShapeTally] | None:
+    tasks = block_tasks(subject.sources, settings.entropy, FIRST_LOOK_PHASE + look.index, look.trials)
+    events = {view: state.event for view, state in states.items() if state.event is not None}
+    drawn = (*events, subject.noise_view) if certificate is not None else tuple(events)
+    totals = {view: PairCounts(0, 0, 0, 0) for view in events}
+    count = partial(
+        count_block,
+        events=events,
+        layouts={view: layouts[view] for view in dict.fromkeys(drawn)},
+        certificate=certificate,
+        certificate_view=subject.noise_view,
+        keep={} if look.last else {view: _room(state) for view, state in states.items()},
+    )
+    for block in run_tasks(settings.executor, count, tasks):
+        for view, counts in block.counts.items():
+            totals[view] += counts
+        for view, (reference, canary) in block.kept.items():
+            room = _room(states[view])
+            if room:
+                states[view].tuning.append((reference[:room], canary[:room]))
+        tallies = merge_tallies(tallies, block.tallies)
+    for view, event in events.items():
+        p, q = clipped_rates(event.p, event.q, event.tuned_on)
+        states[view].looks.append(BettingLook(totals[view], p, q))
+    return tallies
+
+
+def merge_tallies(
+    total: tuple[ShapeTally, ShapeTally] | None, more: tuple[ShapeTally, ShapeTally] | None
+) -> tuple[ShapeTally, ShapeTally] | None:
+    """Both sides' tallies of two sets of draws."""
+    if total is None or more is None:
+        return more if total is None else total
+    return total[0].merge(more[0]), total[1].merge(more[1])
+
+
+_SPLITS = np.array([0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])
+
+
+def split_alpha(event: Event, n: int, delta: float, alpha: float) -> tuple[float, float]:
+    """How to share ``alpha`` between the two rates so that the tuned event would certify the most."""
+    p_lower, q_upper = bounds.pair_rate_bounds(
+        event.p * n, event.q * n, n, _SPLITS * alpha, (1 - _SPLITS) * alpha
+    )
+    excess = np.maximum(np.asarray(p_lower) - delta, 1e-300)
+    share = float(_SPLITS[int(np.argmax(np.log(excess) - np.log(np.maximum(q_upper, 1e-300))))])
+    return share * alpha, (1 - share) * alpha
+
+
+def _rate_bounds(
+    counts: PairCounts, event: Event, alpha: float, settings: Settings, subject: Subject
+) -> RateBounds:
+    n, p, q = counts.trials, counts.likelier / counts.trials, counts.other / counts.trials
+    if settings.correction == "bernstein":
+        if subject.clean == "fixed":
+            radius = bounds.snapshot_radius(0.0, settings.n_snapshots, n, alpha)
+            low, high = p - radius, q + radius
+        else:
+            low = p - bounds.empirical_bernstein_radius(p * (1 - p) * n / (n - 1), n, alpha / 2)
+            high = q + bounds.empirical_bernstein_radius(q * (1 - q) * n / (n - 1), n, alpha / 2)
+        return RateBounds(p, q, max(low, 0.0), min(high, 1.0), n)
+    if settings.correction == "clopper-pearson":
+        alpha_p = alpha_q = alpha / 2
+    else:
+        alpha_p, alpha_q = split_alpha(event, n, settings.claim.delta, alpha)
+    low_array, high_array = bounds.pair_rate_bounds(counts.likelier, counts.other, n, alpha_p, alpha_q)
+    return RateBounds(p, q, float(low_array), float(high_array), n)
+
+
+def _bound_view(state: ViewState, look: Look, settings: Settings, subject: Subject) -> None:
+    event = state.event
+    if event is None:
+        return
+    counts, claim = state.looks[-1].counts, settings.claim
+    if state.shares.counts > 0:
+        rates = _rate_bounds(counts, event, state.shares.counts * look.share, settings, subject)
+        estimator = "gdp" if settings.estimator == "gdp" else "dp"
+        bound = estimators.epsilon_from_rates(rates.p_lower, rates.q_upper, claim.delta, estimator)
+        if bound > state.count_bound or state.rates is None:
+            state.count_bound, state.rates, state.best_event = max(bound, state.count_bound), rates, event
+    if state.shares.betting > 0:
+        bound = betting_epsilon_lower(state.looks, claim.epsilon, claim.delta, state.shares.betting)
+        if bound > max(state.betting_bound, state.count_bound):
+            state.best_event = event
+        state.betting_bound = max(bound, state.betting_bound)
+
+
+def _bound_certificate(
+    state: ViewState,
+    certificate: GaussianCertificate,
+    tallies: tuple[ShapeTally, ShapeTally],
+    look: Look,
+    settings: Settings,
+) -> None:
+    alpha = state.shares.certificate * look.share
+    if alpha <= 0:
+        return
+    bound = gaussian_bound(certificate, tallies, alpha, settings.claim.delta)
+    best = state.certificate
+    if bound.refusals or best is None or bound.epsilon_lower > best.epsilon_lower:
+        state.certificate = bound

@@ -1,0 +1,107 @@
+"""Is the mechanism wired as it should be? Checked on the first draws, before anything is counted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from pytest_snapaudit.engine.errors import MechanismError
+from pytest_snapaudit.engine.outcomes import Raised, as_batch, is_numeric, iterate_outputs, numeric_rows
+from pytest_snapaudit.engine.seeding import block_generator
+from pytest_snapaudit.engine.simulation import PROBE, FixedCleanSource, Source, draw_raw
+from pytest_snapaudit.engine.subject import Subject
+
+_PROBE_TRIALS = 16
+
+
+def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
+    """Refuse outputs that can only be a wiring mistake.
+
+    Raises:
+        MechanismError: a wrong number of rows; the same exception in more than half of the outputs of both
+            sides; NaN everywhere on both sides.
+    """
+    try:
+        batches = [as_batch(raw, n) for raw in sides]
+    except MechanismError as error:
+        msg = f"{name}: {error}"
+        raise MechanismError(msg) from error
+    common = [_most_common_exception(batch, n) for batch in batches]
+    first, second = common
+    if first is not None and second is not None and type(first) is type(second):
+        msg = (
+            f"{name}: more than half of the outputs on both datasets are {type(first).__name__} ({first}); an "
+            "exception on one side is a finding, on both it is a wiring mistake: check how the mechanism is called."
+        )
+        raise MechanismError(msg) from first
+    if all(is_numeric(batch) and np.isnan(numeric_rows(batch, n)).all() and batch.size for batch in batches):
+        msg = f"{name}: every output is NaN on both datasets; check how the mechanism is called."
+        raise MechanismError(msg)
+    if all(is_numeric(batch) and batch.size == 0 for batch in batches):
+        msg = f"{name}: the outputs are empty on both datasets; return at least one number per output."
+        raise MechanismError(msg)
+
+
+def _most_common_exception(batch: Any, n: int) -> Exception | None:
+    if isinstance(batch, Raised):
+        return batch.exception
+    if not isinstance(batch, list):
+        return None
+    raised = [output for output in iterate_outputs(batch, n) if isinstance(output, Exception)]
+    kinds = Counter(type(exception) for exception in raised).most_common(1)
+    if not kinds or kinds[0][1] <= n / 2:
+        return None
+    return next(exception for exception in raised if type(exception) is kinds[0][0])
+
+
+def probe(subject: Subject, entropy: tuple[int, ...]) -> tuple[Subject, bool]:
+    """Draw a few trials twice from one seed.
+
+    Returns:
+        The subject, with clean outputs handed out as writable copies if ``privatize`` writes into them, and
+        whether equal seeds gave equal outputs.
+    """
+    sources = tuple(_writable(source, entropy) for source in subject.sources)
+    subject = replace(subject, sources=(sources[0], sources[1]))
+    same = all(
+        _equal(
+            draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, 0)),
+            draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, 0)),
+        )
+        for side, source in enumerate(subject.sources)
+    )
+    return subject, same
+
+
+def _writable(source: Source, entropy: tuple[int, ...]) -> Source:
+    if not isinstance(source, FixedCleanSource):
+        return source
+    raw = draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, 0, 1))
+    failed = [value.exception for value in raw.values() if isinstance(value, Raised)]
+    if failed and isinstance(failed[0], ValueError) and "read-only" in str(failed[0]):
+        return replace(source, copy=True)
+    return source
+
+
+def _equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    return all(_same(first[view], second[view]) for view in first)
+
+
+def _same(a: Any, b: Any) -> bool:
+    if isinstance(a, Raised | Exception) or isinstance(b, Raised | Exception):
+        return type(a) is type(b)
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == b or (a != a and b != b)
+    try:
+        first, second = np.asarray(a), np.asarray(b)
+        floating = first.dtype.kind in "fc" and second.dtype.kind in "fc"
+        return bool(np.array_equal(first, second, equal_nan=floating))
+    except (TypeError, ValueError):
+        return type(a) is type(b)

@@ -1,0 +1,1 @@
+"""How results are shown and carried out of the process that found them."""

@@ -1,0 +1,107 @@
+"""What the plugin keeps during a session, and during one test."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pytest_snapaudit.budget import Budget
+from pytest_snapaudit.markers import DEFAULT_MAX_CHECKS, AuditSettings, settings_of
+from pytest_snapaudit.options import RunOptions
+
+if TYPE_CHECKING:
+    from pytest_snapaudit.engine.result import AuditResult
+
+OPTIONS: pytest.StashKey[RunOptions] = pytest.StashKey()
+RUNNING: pytest.StashKey[RunningTest | None] = pytest.StashKey()
+
+
+@dataclass(frozen=True)
+class Audited:
+    """One result of a test.
+
+    Attributes:
+        result: what the audit found.
+        gated: whether it came from ``check``; ``measure`` never gates.
+        in_example: whether it was asked for inside a Hypothesis example.
+    """
+
+    result: AuditResult
+    gated: bool
+    in_example: bool
+
+
+@dataclass
+class RunningTest:
+    """The test that is running.
+
+    Attributes:
+        item: the test.
+        nodeid: its node id as the command line takes it, without what xdist appends.
+        settings: what its markers ask for.
+        marked: whether it is marked privacy_audit.
+        budget: shares of its error probability.
+        verdicts: results by configuration.
+        audited: results to report, by configuration.
+        checks: number of ``check`` calls that reached a verdict in this run.
+        first_violation: the first configuration refuted, in words.
+        snapshots: keys of the stored entries it asked for.
+        recorded: what it wrote into the store, in words.
+    """
+
+    item: pytest.Item
+    nodeid: str
+    settings: AuditSettings
+    marked: bool
+    budget: Budget
+    verdicts: dict[object, AuditResult] = field(default_factory=dict)
+    audited: dict[object, Audited] = field(default_factory=dict)
+    checks: int = 0
+    first_violation: str = ""
+    snapshots: set[str] = field(default_factory=set)
+    recorded: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, item: pytest.Item) -> RunningTest:
+        """Bind ``item``; marker errors are left to :meth:`start_run`, where they fail the test."""
+        return cls(item, node_id(item), AuditSettings(), False, Budget(DEFAULT_MAX_CHECKS))
+
+    def start_run(self) -> None:
+        """Begin a run of the test; verdicts survive a rerun, counts do not.
+
+        Raises:
+            InvalidClaim, TypeError, ValueError: if its markers ask for what is not accepted.
+        """
+        settings = settings_of(self.item)
+        self.marked = settings is not None
+        self.settings = settings or AuditSettings()
+        self.budget = Budget(self.settings.max_checks or DEFAULT_MAX_CHECKS)
+        self.audited.clear()
+        self.checks, self.first_violation = 0, ""
+
+    def show(self, key: object, result: AuditResult, *, gated: bool, in_example: bool) -> None:
+        """Report ``result``, found now or known already."""
+        self.audited.setdefault(key, Audited(result, gated, in_example))
+
+    def confidence(self, options: RunOptions) -> float:
+        """The confidence of this test: command line, markers, ini file, default."""
+        return options.cli_confidence or self.settings.confidence or options.confidence
+
+    def reproduce(self, options: RunOptions) -> str:
+        """The command that repeats this test with the same verdict."""
+        words = ["pytest", self.nodeid, f"--snapaudit-seed={options.seed}"]
+        if options.cli_trials is not None:
+            words.append(f"--snapaudit-trials={options.cli_trials}")
+        if options.cli_confidence is not None:
+            words.append(f"--snapaudit-confidence={options.cli_confidence}")
+        return " ".join(shlex.quote(word) if " " in word or "[" in word else word for word in words)
+
+
+def node_id(item: pytest.Item) -> str:
+    """The node id without the ``@group`` that xdist appends under ``--dist=loadgroup``."""
+    parent: Any = item.parent
+    plain = item.name if parent is None else f"{parent.nodeid}::{item.name}"
+    return plain if item.nodeid.startswith(f"{plain}@") else item.nodeid

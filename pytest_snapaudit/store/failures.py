@@ -1,0 +1,21 @@
+"""What can be wrong with a stored entry, before it is known which snapshot was asked for."""
+
+from __future__ import annotations
+
+from pytest_snapaudit.engine.errors import SnapshotCorrupt
+
+
+class SnapshotForeign(SnapshotCorrupt):
+    """What lies at the entry's place was not written by this store for this entry, or is not a plain file."""
+
+
+class UnreadableEntry(Exception):
+    """A stored file that must not be used; the message says what is wrong with it, without the repair."""
+
+
+class DamagedEntry(UnreadableEntry):
+    """Written by this store, but no longer what was written."""
+
+
+class ForeignEntry(UnreadableEntry):
+    """Not written by this store for this entry: another format, version, name, inputs, or kind of file."""

@@ -1,0 +1,263 @@
+"""Strategies for neighbouring datasets, with the edge content that breaks clean stages.
+
+Every strategy draws a :class:`~pytest_snapaudit.strategies.NeighbouringPair`. Under ``"add-remove"`` the
+canary side holds one more record (or user); under ``"replace-one"`` one record (or user) differs, and never
+by nothing. Drawn content is built-in Python only, so that what Hypothesis prints can be pasted. Arguments are
+checked when the strategy is built. Shrinking leads to the fewest rows with the plainest content.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from hypothesis import strategies as st
+from numpy.typing import DTypeLike
+
+from pytest_snapaudit.strategies._arguments import (
+    ADD_REMOVE,
+    ADJACENCIES,
+    choice,
+    flag,
+    integer,
+    positive,
+    size_range,
+)
+from pytest_snapaudit.strategies.content import numbers, texts, vectors
+from pytest_snapaudit.strategies.pairs import NeighbouringPair, same
+from pytest_snapaudit.strategies.parameters import dimensions
+
+R = TypeVar("R")
+Rows = st.SearchStrategy[NeighbouringPair[list[R]]]
+
+
+def row_lists(elements: st.SearchStrategy[R], min_size: int, max_size: int) -> st.SearchStrategy[list[R]]:
+    """Lists of rows: few, any number, or one row repeated (duplicates and ties)."""
+    few = min(max_size, max(min_size, 3))
+    repeated = st.tuples(elements, st.integers(min_size, max_size)).map(lambda drawn: [drawn[0]] * drawn[1])
+    return st.one_of(
+        st.lists(elements, min_size=min_size, max_size=few),
+        st.lists(elements, min_size=min_size, max_size=max_size),
+        repeated,
+    )
+
+
+@st.composite
+def _one_row_apart(
+    draw: st.DrawFn, elements: st.SearchStrategy[R], adjacency: str, min_size: int, max_size: int
+) -> NeighbouringPair[list[R]]:
+    if adjacency == ADD_REMOVE:
+        reference = draw(row_lists(elements, min_size, max_size))
+        content = st.one_of(elements, st.sampled_from(reference)) if reference else elements
+        row = draw(content)
+        position = len(reference) - draw(st.integers(0, len(reference)))
+        return NeighbouringPair(reference, [*reference[:position], row, *reference[position:]], adjacency)
+    reference = draw(row_lists(elements, max(min_size, 1), max_size))
+    position = len(reference) - 1 - draw(st.integers(0, len(reference) - 1))
+    row = draw(elements.filter(lambda drawn: not same(drawn, reference[position])))
+    return NeighbouringPair(reference, [*reference[:position], row, *reference[position + 1 :]], adjacency)
+
+
+def _sizes(owner: str, adjacency: str, min_size: object, max_size: object) -> tuple[int, int]:
+    choice(owner, "adjacency", adjacency, ADJACENCIES)
+    low, high = size_range(owner, min_size, max_size, 0)
+    if adjacency != ADD_REMOVE and high == 0:
+        msg = f'{owner}: max_size must be at least 1 under adjacency="replace-one", got 0.'
+        raise ValueError(msg)
+    return low, high
+
+
+def _row_elements(owner: str, elements: object, options: dict[str, Any]) -> st.SearchStrategy[Any]:
+    if elements is None:
+        return numbers(owner, **options)
+    if isinstance(elements, st.SearchStrategy):
+        return elements
+    if isinstance(elements, Sequence) and len(elements) >= 2:
+        return st.sampled_from(elements)
+    msg = (
+        f"{owner}: elements must be a Hypothesis strategy or a sequence of at least 2 values, "
+        f"got {elements!r}."
+    )
+    raise TypeError(msg)
+
+
+def neighbouring_rows(
+    *,
+    adjacency: str = ADD_REMOVE,
+    elements: st.SearchStrategy[Any] | Sequence[Any] | None = None,
+    dtype: DTypeLike = "float64",
+    bounds: Sequence[float] | None = None,
+    beyond_bounds: bool = True,
+    allow_nan: bool = True,
+    allow_infinity: bool = True,
+    min_size: int = 0,
+    max_size: int = 10,
+) -> Rows[Any]:
+    """Lists of scalar rows, one row apart.
+
+    Args:
+        adjacency: ``"add-remove"`` or ``"replace-one"``.
+        elements: what rows are drawn from in place of numbers: a strategy, or the categories themselves.
+        dtype: the NumPy dtype whose extremes are drawn (integer sums then overflow it); rows stay Python
+            numbers.
+        bounds: the mechanism's clipping bounds; values on, next to and beyond them are then likely.
+        beyond_bounds: False keeps every value within ``bounds``, and finite.
+        allow_nan: whether floating rows may be NaN.
+        allow_infinity: whether floating rows may be infinite.
+        min_size: fewest rows of the reference side (at least 1 under replace-one).
+        max_size: most rows of the reference side; the canary side may hold one more.
+
+    Raises:
+        TypeError, ValueError: if an argument is of the wrong type or out of range.
+    """
+    owner = "neighbouring_rows"
+    low, high = _sizes(owner, adjacency, min_size, max_size)
+    options = {
+        "dtype": dtype,
+        "bounds": bounds,
+        "beyond_bounds": beyond_bounds,
+        "allow_nan": allow_nan,
+        "allow_infinity": allow_infinity,
+    }
+    return _one_row_apart(_row_elements(owner, elements, options), adjacency, low, high)
+
+
+def neighbouring_vectors(
+    *,
+    dimension: int | None = None,
+    clip_norm: float = 1.0,
+    norm: str = "l2",
+    adjacency: str = ADD_REMOVE,
+    beyond_bounds: bool = True,
+    allow_nan: bool = True,
+    allow_infinity: bool = True,
+    min_size: int = 0,
+    max_size: int = 5,
+) -> Rows[list[float]]:
+    """Lists of vectors of one length, one vector apart.
+
+    Likely: zero, antipodal pairs on the clipping sphere along one axis and along the diagonal, vectors beyond
+    it, NaN and infinite coordinates, norms that overflow or underflow.
+
+    Args:
+        dimension: coordinates per vector; drawn from 1 to 8 when not given.
+        clip_norm: radius of the clipping ball.
+        norm: the ball's norm: ``"l1"``, ``"l2"`` or ``"linf"``.
+        adjacency: ``"add-remove"`` or ``"replace-one"``.
+        beyond_bounds: False keeps every vector within the ball, and finite.
+        allow_nan: whether coordinates may be NaN.
+        allow_infinity: whether coordinates may be infinite.
+        min_size: fewest vectors of the reference side (at least 1 under replace-one).
+        max_size: most vectors of the reference side.
+
+    Raises:
+        TypeError, ValueError: if an argument is of the wrong type or out of range.
+    """
+    owner = "neighbouring_vectors"
+    low, high = _sizes(owner, adjacency, min_size, max_size)
+    choice(owner, "norm", norm, ("l1", "l2", "linf"))
+    radius = positive(owner, "clip_norm", clip_norm)
+    beyond = flag(owner, "beyond_bounds", beyond_bounds)
+    nan = flag(owner, "allow_nan", allow_nan) and beyond
+    infinite = flag(owner, "allow_infinity", allow_infinity) and beyond
+
+    def of(length: int) -> Rows[list[float]]:
+        elements = vectors(length, radius, norm, beyond=beyond, nan=nan, infinite=infinite)
+        return _one_row_apart(elements, adjacency, low, high)
+
+    if dimension is None:
+        return dimensions(8).flatmap(of)
+    return of(integer(owner, "dimension", dimension, 1))
+
+
+def neighbouring_texts(
+    *,
+    labels: Sequence[str] | None = None,
+    canary: str | None = None,
+    adjacency: str = "replace-one",
+    min_size: int = 1,
+    max_size: int = 8,
+) -> Rows[Any]:
+    """Lists of text exemplars, one exemplar apart; with ``labels``, lists of (text, label) tuples.
+
+    Likely: empty and blank texts, duplicates, twins that differ in case or Unicode form only, prompt
+    separators, control characters, very long texts.
+
+    Args:
+        labels: the task's labels, at least one; each exemplar then carries one.
+        canary: a text that the canary side always holds and the reference side never does.
+        adjacency: ``"replace-one"`` (as in in-context learning) or ``"add-remove"``.
+        min_size: fewest exemplars of the reference side (at least 1 under replace-one).
+        max_size: most exemplars of the reference side.
+
+    Raises:
+        TypeError, ValueError: if an argument is of the wrong type or out of range.
+    """
+    owner = "neighbouring_texts"
+    low, high = _sizes(owner, adjacency, min_size, max_size)
+    if canary is not None and not isinstance(canary, str):
+        msg = f"{owner}: canary must be a string, got {canary!r} of type {type(canary).__name__}."
+        raise TypeError(msg)
+    if labels is not None and (
+        isinstance(labels, str) or not labels or not all(isinstance(label, str) for label in labels)
+    ):
+        msg = f"{owner}: labels must be a sequence of at least one string, got {labels!r}."
+        raise TypeError(msg)
+    plain = texts() if canary is None else texts().filter(lambda text: text != canary)
+
+    def exemplars(contents: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
+        return contents if labels is None else st.tuples(contents, st.sampled_from(labels))
+
+    if canary is None:
+        return _one_row_apart(exemplars(plain), adjacency, low, high)
+    return _with_row(exemplars(plain), exemplars(st.just(canary)), adjacency, low, high)
+
+
+@st.composite
+def _with_row(
+    draw: st.DrawFn,
+    elements: st.SearchStrategy[R],
+    rows: st.SearchStrategy[R],
+    adjacency: str,
+    min_size: int,
+    max_size: int,
+) -> NeighbouringPair[list[R]]:
+    reference = draw(row_lists(elements, min_size if adjacency == ADD_REMOVE else max(min_size, 1), max_size))
+    replaced = 0 if adjacency == ADD_REMOVE else 1
+    position = len(reference) - replaced - draw(st.integers(0, len(reference) - replaced))
+    canary = [*reference[:position], draw(rows), *reference[position + replaced :]]
+    return NeighbouringPair(reference, canary, adjacency)
+
+
+def neighbours(content: str = "rows", **options: Any) -> st.SearchStrategy[NeighbouringPair[Any]]:
+    """Neighbouring datasets by kind of content; ``neighbours()`` draws lists of numbers.
+
+    Args:
+        content: ``"rows"``, ``"vectors"``, ``"histograms"``, ``"texts"`` or ``"grouped"``.
+        options: the arguments of ``neighbouring_<content>``, for example ``adjacency``.
+
+    Raises:
+        TypeError, ValueError: if the kind or an option is unknown, or an option is out of range.
+    """
+    from pytest_snapaudit.strategies.counted import neighbouring_grouped, neighbouring_histograms  # noqa: PLC0415
+
+    kinds: dict[str, Callable[..., st.SearchStrategy[NeighbouringPair[Any]]]] = {
+        "rows": neighbouring_rows,
+        "vectors": neighbouring_vectors,
+        "histograms": neighbouring_histograms,
+        "texts": neighbouring_texts,
+        "grouped": neighbouring_grouped,
+    }
+    build = kinds[choice("neighbours", "content", content, tuple(kinds))]
+    return build(**known_options(f'neighbours("{content}")', build, options))
+
+
+def known_options(owner: str, build: Callable[..., object], options: dict[str, Any]) -> dict[str, Any]:
+    """``options`` if ``build`` takes all of them, else TypeError listing those it takes."""
+    accepted = list(inspect.signature(build).parameters)
+    unknown = [name for name in options if name not in accepted]
+    if unknown:
+        msg = f"{owner}: unknown option {unknown[0]!r}; it takes {', '.join(accepted)}."
+        raise TypeError(msg)
+    return options
