@@ -13,6 +13,7 @@ def positive_integer(owner: str, name: str, value: object) -> int:
         TypeError: if it is not an integer.
         ValueError: if it is below 1.
     """
+    __tracebackhide__ = True
     if isinstance(value, bool) or not isinstance(value, Integral):
         msg = f"{owner}: {name} must be a positive integer, got {value!r} of type {type(value).__name__}."
         raise TypeError(msg)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +15,23 @@ from pytest_snapaudit.arguments import positive_integer
 from pytest_snapaudit.claims import resolve_claim
 from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.claim import PrivacyClaim
-from pytest_snapaudit.engine.errors import DeclarationMismatch, InconclusiveAudit, PrivacyViolation
+from pytest_snapaudit.engine.errors import (
+    DeclarationMismatch,
+    InconclusiveAudit,
+    MechanismError,
+    PrivacyViolation,
+    VacuousAudit,
+)
 from pytest_snapaudit.engine.mechanism import mechanism_name
 from pytest_snapaudit.engine.result import AuditResult, Verdict
 from pytest_snapaudit.engine.seeding import Digest, digest
 from pytest_snapaudit.engine.snapshot import SnapshotPair
 from pytest_snapaudit.examples import Example, current_example, exempt_from_deadline, on_failure
+from pytest_snapaudit.names import DISABLED, ITEM, OPTIONS
 from pytest_snapaudit.outcomes import SnapauditWarning
 from pytest_snapaudit.recording import Record, SnapshotRecorder
 from pytest_snapaudit.report import failure
-from pytest_snapaudit.session import OPTIONS, RUNNING, RunningTest
+from pytest_snapaudit.session import RunningTest, running_test
 from pytest_snapaudit.store import JSON
 from pytest_snapaudit.subjects import as_mechanism, configuration_digest
 
@@ -43,7 +50,7 @@ class _Request:
     identity: Digest
     seed: tuple[int, ...]
 
-    def run(self, *, confidence: float, gate: bool) -> AuditResult:
+    def run(self, confidence: float) -> AuditResult:
         """Run the audit; verdict and bounds depend on the request and ``confidence`` alone."""
         return audit(
             self.mechanism,
@@ -51,7 +58,6 @@ class _Request:
             self.claim,
             confidence=confidence,
             seed=self.seed,
-            gate=gate,
             executor=self.executor,
             **self.options,
         )
@@ -94,8 +100,8 @@ class PrivacyAuditor:
         correction: str = "auto",
         estimator: str = "auto",
         name: str | None = None,
-        attacks: Sequence[Any] = (),
-        side_channels: Sequence[Any] = (),
+        attacks: Any = (),
+        side_channels: Any = (),
         executor: Executor | None = None,
     ) -> AuditResult:
         """Audit a mechanism on one pair of neighbours and fail the test if its claim is refuted.
@@ -119,8 +125,8 @@ class PrivacyAuditor:
             estimator: ``"auto"``, ``"dp"`` or ``"gdp"``.
             name: of the audit, printed in reports; also tells apart the random streams of two audits that are
                 equal otherwise.
-            attacks: further attacks, passed to the engine.
-            side_channels: side channels to look at, passed to the engine.
+            attacks: further scores to try, a mapping of name to a function from (n, d) outputs to n numbers.
+            side_channels: ``"low-bit"`` and ``"timing"``, opt-in.
             executor: runs blocks of trials; the result does not depend on it.
 
         Returns:
@@ -128,8 +134,9 @@ class PrivacyAuditor:
 
         Raises:
             PrivacyViolation: the claim is refuted.
-            InconclusiveAudit: the audit could not have refuted the claim and ``--snapaudit-strict`` is on (else a
-                :class:`~pytest_snapaudit.outcomes.SnapauditWarning`), or ``detects`` of the marker is not met.
+            InconclusiveAudit: the audit could not have refuted the claim and ``--snapaudit-strict`` is on
+                (else a :class:`~pytest_snapaudit.outcomes.SnapauditWarning`), or ``detects`` of the marker is
+                not met.
             BudgetExceeded: more configurations or examples than the test declares.
             InvalidClaim: no claim, or one out of range.
             TypeError, ValueError, MechanismError, VacuousAudit, DeclarationMismatch: see
@@ -174,8 +181,8 @@ class PrivacyAuditor:
         correction: str = "auto",
         estimator: str = "auto",
         name: str | None = None,
-        attacks: Sequence[Any] = (),
-        side_channels: Sequence[Any] = (),
+        attacks: Any = (),
+        side_channels: Any = (),
         executor: Executor | None = None,
     ) -> AuditResult:
         """Audit as :meth:`check` does, but never fail the test; alone this does not count as an audit.
@@ -208,7 +215,7 @@ class PrivacyAuditor:
         key = ("measure", request.identity.value)
         result = running.verdicts.get(key) if request.identity.exact else None
         if result is None:
-            result = self._run(running, request, running.confidence(self._options), example, gate=False)
+            result = self._run(running, request, running.confidence(self._options), example)
             running.verdicts[key] = result
         running.show(key, result, gated=False, in_example=example is not None)
         return result
@@ -269,16 +276,16 @@ class PrivacyAuditor:
         return pair
 
     def _running(self, method: str) -> RunningTest:
-        running = self._config.stash.get(RUNNING, None)
-        if running is None:
+        item = self._config.stash.get(ITEM, None)
+        if item is None:
             msg = (
                 f"privacy_auditor.{method} was called while no test is running: call it in a test, or in a "
                 "fixture while a test that uses it is being set up."
             )
             raise RuntimeError(msg)
         if self._options.disabled:
-            pytest.skip("privacy audits are disabled (snapaudit_disable)")
-        return running
+            pytest.skip(DISABLED)
+        return running_test(item)
 
     def _request(
         self,
@@ -295,10 +302,11 @@ class PrivacyAuditor:
         correction: str,
         estimator: str,
         name: object,
-        attacks: Sequence[Any],
-        side_channels: Sequence[Any],
+        attacks: Any,
+        side_channels: Any,
         executor: Executor | None,
     ) -> _Request:
+        __tracebackhide__ = True
         if name is not None and not isinstance(name, str):
             msg = f"check: name must be a string, got {name!r} of type {type(name).__name__}."
             raise TypeError(msg)
@@ -330,7 +338,7 @@ class PrivacyAuditor:
         return _Request(mechanism, neighbours, claim, options, executor, identity, seed)
 
     def _judge(self, running: RunningTest, request: _Request, example: Example | None) -> AuditResult:
-        """The verdict on a configuration: known, or found at the price of a share of the error probability."""
+        """The verdict on a configuration: known, or found for a share of the error probability."""
         __tracebackhide__ = True
         budget = running.budget
         if budget.enter(example):
@@ -342,7 +350,7 @@ class PrivacyAuditor:
             budget.charge(share, example)
             alpha = (1.0 - running.confidence(self._options)) * share
             try:
-                result = self._run(running, request, 1.0 - alpha, example, gate=True)
+                result = self._run(running, request, 1.0 - alpha, example)
             except DeclarationMismatch:
                 raise
             except Exception:
@@ -358,13 +366,13 @@ class PrivacyAuditor:
         request: _Request,
         confidence: float,
         example: Example | None,
-        *,
-        gate: bool,
     ) -> AuditResult:
         __tracebackhide__ = True
         started = time.perf_counter()
         try:
-            result = request.run(confidence=confidence, gate=gate)
+            result = request.run(confidence)
+        except (MechanismError, VacuousAudit, DeclarationMismatch) as error:
+            raise error.with_traceback(None) from error.__cause__
         finally:
             if example is not None:
                 exempt_from_deadline(time.perf_counter() - started)

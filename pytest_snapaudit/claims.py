@@ -22,6 +22,7 @@ def resolve_claim(
     Raises:
         InvalidClaim: if nothing states an epsilon, or a value is out of range.
     """
+    __tracebackhide__ = True
     stated_epsilon = settings.epsilon if epsilon is None else validate_epsilon(epsilon)
     stated_delta = settings.delta if delta is None else validate_delta(delta)
     if stated_epsilon is None or stated_delta is None:
@@ -32,7 +33,7 @@ def resolve_claim(
     if stated_epsilon is None:
         msg = (
             f"no privacy claim to test for {name}: mark the test @privacy_audit(epsilon=1.0, delta=1e-5), "
-            "pass check(..., epsilon=1.0, delta=1e-5), or give the mechanism a claim = PrivacyClaim(1.0, 1e-5)."
+            "pass check(..., epsilon=1.0, delta=1e-5), or give the mechanism claim = PrivacyClaim(1.0, 1e-5)."
         )
         raise InvalidClaim(msg)
     return PrivacyClaim(stated_epsilon, 0.0 if stated_delta is None else stated_delta)

@@ -12,13 +12,8 @@ import pytest
 from pytest_snapaudit.arguments import factor_above_one, open_unit, positive_integer
 from pytest_snapaudit.engine.claim import validate_delta, validate_epsilon
 from pytest_snapaudit.engine.errors import InvalidClaim
+from pytest_snapaudit.names import MARKER
 
-MARKER = "privacy_audit"
-MARKER_LINE = (
-    "privacy_audit(*, epsilon=None, delta=None, confidence=None, views=None, n_trials=None, "
-    "n_snapshots=None, max_checks=None, detects=None): audit a differential-privacy claim with the "
-    "privacy_auditor fixture; see pytest_snapaudit.privacy_audit"
-)
 DEFAULT_MAX_CHECKS = 1
 _SPELLING = "@privacy_audit(epsilon=1.0, delta=1e-5)"
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any, Literal, TypeVar
 import pytest
 
 DEFAULT_SEED = 0
+MIN_TRIALS = 100
 DEFAULT_CONFIDENCE = 0.999
 DEFAULT_DIRECTORY = "privacy_snapshots"
 UPDATE_MODES = ("none", "new", "all")
@@ -37,13 +37,13 @@ def parse_seed(text: str) -> int | Literal["random"]:
 
 
 def parse_trials(text: str) -> int:
-    """Trials per side: a positive integer; underscores may group digits."""
+    """Trials per side: an integer; underscores may group digits."""
     try:
         trials = int(text)
     except ValueError:
         trials = 0
-    if trials < 1:
-        msg = f"the number of trials per side must be a positive integer, got {text!r}."
+    if trials < MIN_TRIALS:
+        msg = f"the number of trials per side must be an integer of at least {MIN_TRIALS}, got {text!r}."
         raise argparse.ArgumentTypeError(msg)
     return trials
 
@@ -164,6 +164,19 @@ class RunOptions:
         """The confidence of a test that asks for none."""
         return self.cli_confidence or self.ini_confidence or DEFAULT_CONFIDENCE
 
+    def header(self) -> list[str]:
+        """What the verdicts of this session depend on, for the head of the report."""
+        line = f"snapaudit: seed {self.seed}, {100 * self.confidence:.10g}% confidence"
+        if self.cli_trials or self.ini_trials:
+            line += f", {self.cli_trials or self.ini_trials:,} trials per side"
+        line += ", strict" * self.strict + ", disabled" * self.disabled
+        if self.seed_drawn:
+            line += f"; seed drawn: reproduce with --snapaudit-seed={self.seed}"
+        if self.update == "none":
+            return [line]
+        where = " in CI (the variable CI is set)" if self.ci else ""
+        return [line, f"snapaudit: recording snapshots{where}, --snapaudit-update={self.update}"]
+
     @classmethod
     def from_config(cls, config: pytest.Config) -> RunOptions:
         """Read the options; an xdist worker takes the run seed its controller sends.
@@ -176,7 +189,7 @@ class RunOptions:
         if workerinput is not None and WORKER_SEED in workerinput:
             seed = int(workerinput[WORKER_SEED])
         elif asked == "random":
-            seed = secrets.randbits(32)
+            seed = int.from_bytes(os.urandom(4), "big")
         else:
             seed = DEFAULT_SEED if asked is None else int(asked)
         directory = str(config.getini("snapaudit_dir") or DEFAULT_DIRECTORY)

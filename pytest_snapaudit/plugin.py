@@ -1,4 +1,8 @@
-"""The pytest plugin: hooks, options and the fixture. NumPy is loaded by the first test that audits."""
+"""The pytest plugin: hooks, options and the fixture.
+
+What only audits need is imported by the first test that is marked or uses the fixture, so that the plugin
+costs next to nothing in a session without audits.
+"""
 
 from __future__ import annotations
 
@@ -8,18 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_snapaudit import hookspecs
-from pytest_snapaudit.collector import COLLECTOR, ResultCollector, attach
-from pytest_snapaudit.engine.errors import VacuousAudit
-from pytest_snapaudit.markers import MARKER, MARKER_LINE
+from pytest_snapaudit.collector import ResultCollector
+from pytest_snapaudit.names import COLLECTOR, DISABLED, FIXTURE, ITEM, MARKER, MARKER_LINE, OPTIONS, RUNNING
 from pytest_snapaudit.options import WORKER_SEED, RunOptions, add_options
-from pytest_snapaudit.report.failure import shorten_summary
-from pytest_snapaudit.report.numbers import percent
-from pytest_snapaudit.session import OPTIONS, RUNNING, RunningTest
 
 if TYPE_CHECKING:
     from pytest_snapaudit.auditor import PrivacyAuditor
-
-FIXTURE = "privacy_auditor"
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -37,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER_LINE)
     options = RunOptions.from_config(config)
     config.stash[OPTIONS] = options
-    collector = ResultCollector(config)
+    collector = ResultCollector(config, options)
     config.stash[COLLECTOR] = collector
     config.pluginmanager.register(collector, "snapaudit-results")
 
@@ -50,28 +48,14 @@ def pytest_configure_node(node: Any) -> None:
 
 def pytest_report_header(config: pytest.Config) -> list[str]:
     """Say what the verdicts of this session depend on."""
-    options = config.stash[OPTIONS]
-    line = f"snapaudit: seed {options.seed}, {percent(options.confidence)} confidence"
-    if options.cli_trials or options.ini_trials:
-        line += f", {options.cli_trials or options.ini_trials:,} trials per side"
-    if options.strict:
-        line += ", strict"
-    if options.disabled:
-        line += ", disabled"
-    if options.seed_drawn:
-        line += f"; seed drawn: reproduce with --snapaudit-seed={options.seed}"
-    lines = [line]
-    if options.update != "none":
-        where = " in CI (the variable CI is set)" if options.ci else ""
-        lines.append(f"snapaudit: recording snapshots{where}, --snapaudit-update={options.update}")
-    return lines
+    return config.stash[OPTIONS].header()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Skip audits when they are disabled."""
     if not config.stash[OPTIONS].disabled:
         return
-    skip = pytest.mark.skip(reason="privacy audits are disabled (--snapaudit-disable or ini snapaudit_disable)")
+    skip = pytest.mark.skip(reason=DISABLED)
     for item in items:
         if item.get_closest_marker(MARKER) is not None or FIXTURE in getattr(item, "fixturenames", ()):
             item.add_marker(skip)
@@ -81,22 +65,25 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
     """Bind the session's auditor to the test, from its first fixture to its last finalizer."""
     stash = item.config.stash
-    stash[RUNNING] = RunningTest.of(item)
+    stash[ITEM] = item
     try:
         return (yield)
     finally:
-        stash[RUNNING] = None
+        stash[ITEM] = None
+        if RUNNING in item.stash:
+            del item.stash[RUNNING]
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Begin a run of the test; a marker that asks for what is not accepted fails it."""
-    running = item.config.stash.get(RUNNING, None)
-    if running is not None and running.item is item:
-        try:
-            running.start_run()
-        except (TypeError, ValueError) as error:
-            pytest.fail(f"{type(error).__name__}: {error}", pytrace=False)
+    """Begin a run of an audited test; a marker that asks for what is not accepted fails it."""
+    if not _audited(item):
+        return
+    from pytest_snapaudit.session import running_test  # noqa: PLC0415
+
+    refusal = running_test(item).start_run()
+    if refusal:
+        pytest.fail(refusal, pytrace=False)
 
 
 @pytest.hookimpl(wrapper=True, trylast=True)
@@ -104,13 +91,10 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Fail a marked test that ends without an audit, in its call phase, so that xfail sees it."""
     __tracebackhide__ = True
     outcome = yield
-    running = item.config.stash.get(RUNNING, None)
-    if running is not None and running.item is item and running.marked and running.checks == 0:
-        msg = (
-            f"{running.nodeid} is marked privacy_audit but checked nothing: call "
-            "privacy_auditor.check(mechanism, neighbours) in it (measure alone gates nothing), or remove the marker."
-        )
-        raise VacuousAudit(msg)
+    if _audited(item):
+        from pytest_snapaudit.session import running_test  # noqa: PLC0415
+
+        running_test(item).require_a_check()
     return outcome
 
 
@@ -119,14 +103,17 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach the results of the test to its report, as built-in types."""
-    running = item.config.stash.get(RUNNING, None)
-    bound = running is not None and running.item is item
-    if bound and running is not None and call.when != "teardown":
-        attach.properties(item, running, item.config.stash[OPTIONS].seed)
+    if not _audited(item):
+        return (yield)
+    from pytest_snapaudit.report import attach, failure  # noqa: PLC0415
+    from pytest_snapaudit.session import running_test  # noqa: PLC0415
+
+    running, config = running_test(item), item.config
+    if call.when != "teardown":
+        attach.to_properties(item, running, config.stash[OPTIONS].seed)
     report = yield
-    if bound and running is not None:
-        attach.report(report, running)
-    shorten_summary(report.longrepr)
+    attach.to_report(report, running, config.stash[COLLECTOR].file_tests(running.nodeid))
+    failure.tidy(report.longrepr)
     return report
 
 
@@ -144,3 +131,12 @@ def privacy_auditor(request: pytest.FixtureRequest) -> PrivacyAuditor:
     from pytest_snapaudit.auditor import PrivacyAuditor  # noqa: PLC0415 - loads NumPy and SciPy
 
     return PrivacyAuditor(request.config)
+
+
+def _audited(item: pytest.Item) -> bool:
+    """Whether the test is marked, uses the fixture, or has asked for it while running."""
+    return (
+        item.get_closest_marker(MARKER) is not None
+        or FIXTURE in getattr(item, "fixturenames", ())
+        or RUNNING in item.stash
+    )

@@ -55,7 +55,7 @@ class SnapshotRecorder:
         """The pair, and what was written in words ("" if nothing was).
 
         Raises:
-            SnapshotMissing, SnapshotStale, SnapshotCorrupt: if the entry cannot be used and is not to be recorded.
+            SnapshotMissing, SnapshotStale, SnapshotCorrupt: if the entry cannot be used, and not recorded.
             SnapshotError: if recording is asked for where it is refused.
         """
         key = self.key(name, inputs)
@@ -114,8 +114,8 @@ class SnapshotRecorder:
         if in_example:
             msg = (
                 f"snapshot {name!r}: recording is refused inside @given, where examples are repeated and "
-                "shrunk. Record a declared table of neighbours in a fixture and let Hypothesis vary what acts "
-                f"on it: pytest {flag}"
+                "shrunk. Record a declared table of neighbours in a fixture and let Hypothesis vary what "
+                f"acts on it: pytest {flag}"
             )
             raise SnapshotError(msg)
         if self._options.is_worker:

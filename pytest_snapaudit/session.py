@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pytest_snapaudit.budget import Budget
+from pytest_snapaudit.engine.errors import VacuousAudit
 from pytest_snapaudit.markers import DEFAULT_MAX_CHECKS, AuditSettings, settings_of
+from pytest_snapaudit.names import RUNNING, node_id
 from pytest_snapaudit.options import RunOptions
 
 if TYPE_CHECKING:
     from pytest_snapaudit.engine.result import AuditResult
-
-OPTIONS: pytest.StashKey[RunOptions] = pytest.StashKey()
-RUNNING: pytest.StashKey[RunningTest | None] = pytest.StashKey()
 
 
 @dataclass(frozen=True)
@@ -54,9 +53,9 @@ class RunningTest:
 
     item: pytest.Item
     nodeid: str
-    settings: AuditSettings
-    marked: bool
-    budget: Budget
+    settings: AuditSettings = field(default_factory=AuditSettings)
+    marked: bool = False
+    budget: Budget = field(default_factory=lambda: Budget(DEFAULT_MAX_CHECKS))
     verdicts: dict[object, AuditResult] = field(default_factory=dict)
     audited: dict[object, Audited] = field(default_factory=dict)
     checks: int = 0
@@ -64,23 +63,36 @@ class RunningTest:
     snapshots: set[str] = field(default_factory=set)
     recorded: list[str] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, item: pytest.Item) -> RunningTest:
-        """Bind ``item``; marker errors are left to :meth:`start_run`, where they fail the test."""
-        return cls(item, node_id(item), AuditSettings(), False, Budget(DEFAULT_MAX_CHECKS))
-
-    def start_run(self) -> None:
+    def start_run(self) -> str:
         """Begin a run of the test; verdicts survive a rerun, counts do not.
 
-        Raises:
-            InvalidClaim, TypeError, ValueError: if its markers ask for what is not accepted.
+        Returns:
+            Why its markers are not accepted, or "".
         """
-        settings = settings_of(self.item)
+        try:
+            settings = settings_of(self.item)
+        except (TypeError, ValueError) as error:
+            return f"{type(error).__name__}: {error}"
         self.marked = settings is not None
         self.settings = settings or AuditSettings()
         self.budget = Budget(self.settings.max_checks or DEFAULT_MAX_CHECKS)
         self.audited.clear()
         self.checks, self.first_violation = 0, ""
+        return ""
+
+    def require_a_check(self) -> None:
+        """Fail a marked test that checked nothing.
+
+        Raises:
+            VacuousAudit: if it is one.
+        """
+        __tracebackhide__ = True
+        if self.marked and self.checks == 0:
+            msg = (
+                f"{self.nodeid} is marked privacy_audit but checked nothing: call privacy_auditor.check("
+                "mechanism, neighbours) in it (measure alone gates nothing), or remove the marker."
+            )
+            raise VacuousAudit(msg)
 
     def show(self, key: object, result: AuditResult, *, gated: bool, in_example: bool) -> None:
         """Report ``result``, found now or known already."""
@@ -100,8 +112,8 @@ class RunningTest:
         return " ".join(shlex.quote(word) if " " in word or "[" in word else word for word in words)
 
 
-def node_id(item: pytest.Item) -> str:
-    """The node id without the ``@group`` that xdist appends under ``--dist=loadgroup``."""
-    parent: Any = item.parent
-    plain = item.name if parent is None else f"{parent.nodeid}::{item.name}"
-    return plain if item.nodeid.startswith(f"{plain}@") else item.nodeid
+def running_test(item: pytest.Item) -> RunningTest:
+    """What is known about ``item`` while it runs."""
+    if RUNNING not in item.stash:
+        item.stash[RUNNING] = RunningTest(item, node_id(item))
+    return item.stash[RUNNING]

@@ -12,11 +12,12 @@ from pytest_snapaudit.engine.snapshot import SnapshotPair
 
 
 def as_mechanism(obj: object, config: pytest.Config) -> Mechanism[Any] | Sampler[Any]:
-    """``obj`` itself if it is a mechanism or sampler, else what a ``pytest_snapaudit_as_mechanism`` hook makes of it.
+    """``obj`` if it is a mechanism or sampler, else what a ``pytest_snapaudit_as_mechanism`` hook returns.
 
     Raises:
         TypeError: if no hook recognises the object, or one returns something else.
     """
+    __tracebackhide__ = True
     if _accepted(obj):
         return obj  # type: ignore[return-value]
     adapted = None
@@ -31,7 +32,8 @@ def as_mechanism(obj: object, config: pytest.Config) -> Mechanism[Any] | Sampler
         )
         raise TypeError(msg)
     if isinstance(obj, type):
-        msg = f"check takes an instance of a mechanism, got the class {obj.__name__}: write {obj.__name__}(...)."
+        label = obj.__name__
+        msg = f"check takes an instance of a mechanism, got the class {label}: write {label}(...)."
         raise TypeError(msg)
     if callable(obj) and not hasattr(obj, "privatize"):
         label = getattr(obj, "__name__", type(obj).__name__)

@@ -97,8 +97,8 @@ def embedding_model() -> EmbeddingModel:
 class RecordVotes:
     """The label that each partition gives to the query: the one with the highest log-probability.
 
-    Calling it with (dataset, size, rng) gives a (size, T) array of labels. Equal prompts give equal answers, so
-    one evaluation stands for all ``size`` rows and ``rng`` is not drawn from; the same holds for those below.
+    Calling it with (dataset, size, rng) gives a (size, T) array of labels. Equal prompts give equal
+    answers, so one evaluation stands for all ``size`` rows and ``rng`` is not drawn from, here and below.
     """
 
     language: Callable[[], LanguageModel] = language_model

@@ -81,7 +81,7 @@ NEWS = (
     News(
         "A maker of electric tractors doubled its quarterly profit and hired two hundred people.",
         "Business",
-        "Electric tractors double a profit",
+        "Tractor maker doubles its profit",
     ),
     News(
         "Divers found a coral that glows in cold water and sent samples to a laboratory in the harbour.",

@@ -15,10 +15,10 @@ from dp_icl.private_voting import PrivateVoting
 
 @dataclass(frozen=True)
 class ClassicalPrivateVoting(PrivateVoting):
-    """Private Voting with σ = √2 · sqrt(2 ln(1.25/δ)) / ε at every ε, beyond ε < 1 where the formula is
-    proven.
+    """Private Voting with the classical σ = √2 · sqrt(2 ln(1.25/δ)) / ε at every ε.
 
-    Broken where :attr:`true_epsilon` exceeds ``epsilon``: at δ = 1e-5, for ε above about 8.4.
+    The formula is proven for ε below 1. Broken where :attr:`true_epsilon` exceeds ``epsilon``: at δ = 1e-5,
+    for ε above about 8.4.
     """
 
     calibration: Calibration = field(default="classical", init=False)

@@ -7,6 +7,7 @@ exceeds 1/α with probability at most α, whenever one looks (Ville's inequality
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,13 +15,17 @@ from numpy.typing import NDArray
 
 _BETS = np.array([0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95])
 _SPREAD = np.array([0.35, 0.6, 1.0, 1.5])
-_SPREAD_WEIGHTS = np.array([0.2, 0.3, 0.3, 0.2])
+_BOUNDARY_SPREAD = np.array([0.5, 1.0, 2.0])
+_WEIGHTS = np.array([0.1, 0.15, 0.15, 0.1, 0.15, 0.2, 0.15])
 _LARGEST_BET = 0.98
 
 
 @dataclass(frozen=True)
 class PairCounts:
-    """How often the event held on both trials of a pair, on the likelier side only, on the other only, on none."""
+    """How often the event held on both trials of a pair, on either one alone, on none.
+
+    ``likelier_only`` counts pairs in which only the trial of the likelier side is in the event.
+    """
 
     both: int
     likelier_only: int
@@ -82,25 +87,49 @@ def _best_bet(p: float, q: float, g: NDArray[np.float64], unit: NDArray[np.float
     return np.asarray(bets[np.argmax(growth, axis=0), np.arange(bets.shape[1])])
 
 
-def log_e_value(looks: list[BettingLook], epsilon: NDArray[np.float64], delta: float) -> NDArray[np.float64]:
-    """(k,) natural log of the e-value against each claimed epsilon, over all looks so far."""
-    total = np.zeros(len(epsilon))
+def expected_growth(
+    p: NDArray[np.float64], q: NDArray[np.float64], epsilon: float, delta: float
+) -> NDArray[np.float64]:
+    """(k,) largest expected log growth per pair of trials of events with rates ``p`` and ``q``, at least 0."""
+    g = _outcomes(np.array([epsilon]), delta)
+    bets = _BETS / (np.exp(epsilon) + delta)
+    probabilities = np.stack([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)], axis=1)
+    growth = probabilities @ np.log1p(bets * g)
+    return np.maximum(growth.max(axis=1), 0.0)
+
+
+def log_e_value(
+    looks: Sequence[BettingLook], epsilon: NDArray[np.float64], delta: float, alpha: float, planned: int
+) -> NDArray[np.float64]:
+    """(k,) natural log of the e-value against each claimed epsilon, over all looks so far.
+
+    A mixture of seven strategies, each of which bets through all looks: four around the bet with the largest
+    growth at the rates seen in tuning, three around the bet that is best when the evidence of all ``planned``
+    trials will just suffice for ``alpha``.
+    """
     g = _outcomes(epsilon, delta)
     unit = 1.0 / (np.exp(epsilon) + delta)
+    wealth = np.zeros((len(_WEIGHTS), len(epsilon)))
     for look in looks:
         c = look.counts
-        if c.trials == 0:
-            continue
-        bet = _best_bet(look.tuned_p, look.tuned_q, g, unit)
-        bets = np.minimum(_SPREAD[:, None] * bet, _LARGEST_BET * unit)
+        best = _best_bet(look.tuned_p, look.tuned_q, g, unit)
+        variance = _variance(look.tuned_p, look.tuned_q, epsilon)
+        boundary = np.sqrt(2.0 * np.log(1.0 / alpha) / (planned * variance))
+        bets = np.concatenate([_SPREAD[:, None] * best, _BOUNDARY_SPREAD[:, None] * boundary])
+        bets = np.minimum(bets, _LARGEST_BET * unit)
         seen = np.array([c.both, c.likelier_only, c.other_only, c.neither], dtype=float)
-        logs = np.einsum("o,ojk->jk", seen, np.log1p(bets[None] * g[:, None, :]))
-        peak = logs.max(axis=0)
-        total += peak + np.log(_SPREAD_WEIGHTS @ np.exp(logs - peak))
-    return total
+        wealth += np.einsum("o,ojk->jk", seen, np.log1p(bets[None] * g[:, None, :]))
+    peak = wealth.max(axis=0)
+    return np.asarray(peak + np.log(_WEIGHTS @ np.exp(wealth - peak)))
 
 
-def betting_epsilon_lower(looks: list[BettingLook], claim: float, delta: float, alpha: float) -> float:
+def _variance(p: float, q: float, epsilon: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(p * (1 - p) + np.exp(2 * epsilon) * q * (1 - q))
+
+
+def betting_epsilon_lower(
+    looks: Sequence[BettingLook], claim: float, delta: float, alpha: float, planned: int
+) -> float:
     """The largest epsilon below which every claim is rejected, on a grid that contains ``claim``.
 
     Claims are nested and tested in increasing order, each at ``alpha``, stopping at the first one not
@@ -114,7 +143,7 @@ def betting_epsilon_lower(looks: list[BettingLook], claim: float, delta: float, 
             [[0.0, claim], claim * np.linspace(0.02, 1.0, 50), np.linspace(claim, max(ceiling, claim), 200)]
         )
     )
-    rejected = log_e_value(looks, grid, delta) >= -np.log(alpha)
+    rejected = log_e_value(looks, grid, delta, alpha, planned) >= -np.log(alpha)
     if rejected.all():
         return float(grid[-1])
     first_kept = int(np.argmin(rejected))

@@ -6,24 +6,16 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.distance import observed_distance, validate_norm
 from pytest_snapaudit.engine.estimators import analytic_gaussian_sigma
+from pytest_snapaudit.engine.mechanism import mechanism_name
 from pytest_snapaudit.engine.noise import GaussianNoise, LaplaceNoise
 from pytest_snapaudit.engine.outcomes import Rows
 from pytest_snapaudit.engine.subject import Subject
 
-NORMS = {"l1": 1.0, "l2": 2.0, "linf": np.inf}
 _MAX_ROW_PAIRS = 200
-
-
-def distance(a: NDArray[Any], b: NDArray[Any], norm: str) -> float:
-    """Distance of two clean outputs of one shape, in ``"l1"``, ``"l2"`` or ``"linf"``."""
-    difference = np.abs(np.asarray(b, dtype=np.float64) - np.asarray(a, dtype=np.float64)).ravel()
-    if not len(difference):
-        return 0.0
-    return float(np.linalg.norm(difference, NORMS[norm]))
 
 
 def declared_norm(mechanism: Any) -> str:
@@ -31,10 +23,8 @@ def declared_norm(mechanism: Any) -> str:
     norm = getattr(mechanism, "norm", None)
     if isinstance(norm, str):
         plain = norm.lower().replace("_", "")
-        if plain in NORMS:
-            return plain
-        msg = f'norm must be "l1", "l2" or "linf", got {norm!r}.'
-        raise ValueError(msg)
+        validate_norm(mechanism_name(mechanism), plain)
+        return plain
     return "l1" if isinstance(getattr(mechanism, "noise", None), LaplaceNoise) else "l2"
 
 
@@ -45,9 +35,9 @@ def clean_distance(subject: Subject) -> tuple[float, str] | None:
     norm = declared_norm(subject.mechanism)
     a, b = subject.clean_rows
     if subject.clean == "fixed":
-        return distance(a[0], b[0], norm), norm
+        return observed_distance(a[0], b[0], norm), norm
     pairs = min(len(a), len(b), _MAX_ROW_PAIRS)
-    return max(distance(a[i], b[i], norm) for i in range(pairs)), norm
+    return max(observed_distance(a[i], b[i], norm) for i in range(pairs)), norm
 
 
 def describe(

@@ -5,9 +5,9 @@ merge in any order to the tally of all their draws, so blocks may be drawn by an
 by a *reference*: a rough location and scale from earlier draws or from the declaration. Location and scale of
 the law under test are then estimated from the tally itself; a passed shape test says nothing about them.
 
-:func:`shape_test` applies every sub-test of the family to every side and combines the p-values by
-Bonferroni's inequality. Noise of exactly the declared shape is rejected with probability at most ``alpha``,
-up to the large-sample approximations of the sub-tests, which are chosen to err to the safe side.
+:func:`shape_test` applies the family's sub-tests to every side and combines their p-values. Noise of the
+declared shape is rejected with probability at most ``alpha``, up to the large-sample approximations of the
+sub-tests, which are chosen to err to the safe side.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def schedule(n_trials: int, *, single: bool = False) -> tuple[Look, ...]:
     """
     sizes: list[int] = []
     size, left = _FIRST, n_trials
-    while not single and left - size >= size * _GROWTH / 2:
+    while not single and left >= 2 * size:
         sizes.append(size)
         left -= size
         size *= _GROWTH

@@ -33,7 +33,8 @@ class Mechanism(Protocol[D_contra]):
         ``release(noisy, rng)`` -> (n, ...): what a black-box attacker sees; identity if absent.
         ``deterministic``: True if one clean evaluation stands for all; a second one verifies it.
         ``noise``: a :class:`GaussianNoise` or :class:`LaplaceNoise` declaration.
-        ``sensitivity``, ``norm``: declared distance bound on clean outputs, in ``"l1"``, ``"l2"`` or ``"linf"``.
+        ``sensitivity``, ``norm``: declared bound on the distance of clean outputs, and its norm: ``"l1"``,
+            ``"l2"`` or ``"linf"``.
         ``claim``: a :class:`PrivacyClaim` or an (epsilon, delta) pair.
         ``claimed_views``: which of ``"black-box"`` and ``"white-box"`` the claim covers.
     """
@@ -55,7 +56,7 @@ class Sampler(Generic[D]):
         fn: many outputs per call (``batched``) or one.
         name: printed in reports.
         claim: the claim to test when the test states none.
-        batched: whether ``fn`` takes (dataset, n, rng) and returns n outputs, or takes a dataset and returns one.
+        batched: whether ``fn`` takes (dataset, n, rng) and returns n outputs, or a dataset and returns one.
     """
 
     fn: Callable[..., Any]
@@ -75,7 +76,7 @@ class Sampler(Generic[D]):
         return [_outcome(self.fn, dataset) for _ in range(n)]
 
     def sample_timed(self, dataset: D, n: int, rng: Generator) -> tuple[Any, NDArray[np.float64]]:
-        """``n`` outputs with the seconds each call took (for a batched sampler: an equal share of the call)."""
+        """``n`` outputs with the seconds each call took (batched: an equal share of the call)."""
         started = time.perf_counter()
         if self.batched:
             outputs = self.fn(dataset, n, rng)

@@ -227,16 +227,20 @@ def _leaf(value: Any) -> tuple[float, float]:
     if isinstance(value, complex):
         return value.real, KINDS["number"]
     if isinstance(value, Real) or hasattr(value, "__float__"):
-        try:
-            number = float(value)
-        except OverflowError:
-            return math.copysign(math.inf, 1 if value > 0 else -1), KINDS["infinity"]
-        if math.isnan(number):
-            return number, KINDS["nan"]
-        return number, KINDS["infinity"] if math.isinf(number) else KINDS["number"]
+        return _number(value)
     if isinstance(value, bytes):
-        return label_code(value.hex()), KINDS["label"]
+        value = value.hex()
     return label_code(value if isinstance(value, str) else type(value).__name__), KINDS["label"]
+
+
+def _number(value: Any) -> tuple[float, float]:
+    try:
+        number = float(value)
+    except OverflowError:
+        number = math.copysign(math.inf, 1 if value > 0 else -1)
+    if math.isnan(number):
+        return number, KINDS["nan"]
+    return number, KINDS["infinity"] if math.isinf(number) else KINDS["number"]
 
 
 def fit_layout(batches: list[tuple[Any, int]]) -> Layout:

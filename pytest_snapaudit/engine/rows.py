@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_snapaudit.engine import bounds, estimators
-from pytest_snapaudit.engine.attacks.event import Event
 from pytest_snapaudit.engine.attacks.choice import choose_event
+from pytest_snapaudit.engine.attacks.event import Event
 from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.outcomes import Layout, Rows, fit_layout
 from pytest_snapaudit.engine.result import RateBounds
@@ -195,7 +195,7 @@ def _select(
         direction=direction,
         side_channels=settings.side_channels,
         extra=settings.attacks,
-        delta=settings.claim.delta,
+        claim=settings.claim,
         n_certify=n_rows,
         alpha=shares.counts + shares.betting,
     )

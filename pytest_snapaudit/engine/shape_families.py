@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import gammainc, gammaincc, ndtr, ndtri
+from scipy.special import gammaincc, ndtr, ndtri
 
 if TYPE_CHECKING:
     from pytest_snapaudit.engine.shape_tally import ShapeTally
@@ -229,36 +229,30 @@ def _grouped_median(tally: ShapeTally) -> float:
 def _tail_weight_p(n: int, mean_tilt: float, distance: float, tilt: float) -> float:
     """Test the mean of exp(tilt·|y|), y a Laplace(±distance, 1) variable whose scale was fitted to mean |y|.
 
-    The statistic is the part of that mean that the fitted scale does not explain, r(E) = exp(tilt·E) − A −
-    B·(E − 1) of exponential E. Its skewness is far from 0, so it is referred to the shifted gamma law of the
-    same three moments. Without a verdict (p = 1) when the reference scale is so much too small that the
-    variance is infinite.
+    The statistic is what the fitted scale leaves unexplained, the mean of r(E) = exp(tilt·E) − A − B·(E − 1)
+    over exponential E. It is skewed upwards: the shifted gamma law of the same three moments bounds it above,
+    the normal law below. Without a verdict (p = 1) for a reference that is far off: moments of r are large or
+    infinite when its scale is too small.
     """
-    if tilt >= 0.45:
+    if tilt >= 0.3 or distance >= 1.0:
         return 1.0
-    inner = math.expm1((1.0 + tilt) * distance) / (1.0 + tilt) - math.expm1(-(1.0 - tilt) * distance) / (
-        1.0 - tilt
-    )
-    expected = 0.5 * math.exp(-distance) * inner
-    expected += math.cosh(distance) * math.exp(-(1.0 - tilt) * distance) / (1.0 - tilt)
-    variance = 1.0 / (1.0 - 2.0 * tilt) - 1.0 / (1.0 - tilt) ** 2 - (tilt / (1.0 - tilt) ** 2) ** 2
+    rise, fall = 1.0 + tilt, 1.0 - tilt
+    within = math.expm1(rise * distance) / rise - math.expm1(-fall * distance) / fall
+    expected = 0.5 * math.exp(-distance) * within + math.cosh(distance) * math.exp(-fall * distance) / fall
+    variance = _residual_moment(2, tilt)
     score = (mean_tilt - expected) / math.sqrt(variance / n)
-    shape = 4.0 * n / _tail_weight_skewness(tilt, variance) ** 2
-    quantile = max(shape + score * math.sqrt(shape), 0.0)
-    return min(1.0, 2.0 * min(float(gammainc(shape, quantile)), float(gammaincc(shape, quantile))))
+    shape = 4.0 * n * variance**3 / _residual_moment(3, tilt) ** 2
+    heavier = float(gammaincc(shape, max(shape + score * math.sqrt(shape), 0.0)))
+    return min(1.0, 2.0 * min(heavier, float(ndtr(score))))
 
 
-def _tail_weight_skewness(tilt: float, variance: float) -> float:
-    """Skewness of r(E) in :func:`_tail_weight_p`, by multiplying out its third power (tilt capped at 0.3)."""
-    s = min(tilt, 0.3)
-    slope = s / (1.0 - s) ** 2
-    constant = slope - 1.0 / (1.0 - s)
-    third = 0.0
-    for i in range(4):
-        for j in range(4 - i):
-            ways = 6.0 / (math.factorial(i) * math.factorial(j) * math.factorial(3 - i - j))
-            moment = math.factorial(j) / (1.0 - i * s) ** (j + 1)
-            third += ways * moment * (-slope) ** j * constant ** (3 - i - j)
-    if s < tilt:
-        variance = 1.0 / (1.0 - 2.0 * s) - 1.0 / (1.0 - s) ** 2 - slope**2
-    return float(third / variance**1.5)
+def _residual_moment(power: int, tilt: float) -> float:
+    """E[r(E)^power], r as in :func:`_tail_weight_p`, multiplied out; finite for tilt < 1/power."""
+    slope = tilt / (1.0 - tilt) ** 2
+    constant = slope - 1.0 / (1.0 - tilt)
+    total = 0.0
+    for i in range(power + 1):
+        for j in range(power + 1 - i):
+            ways = math.factorial(power) / math.factorial(i) / math.factorial(power - i - j)
+            total += ways * (-slope) ** j * constant ** (power - i - j) / (1.0 - i * tilt) ** (j + 1)
+    return total

@@ -16,7 +16,8 @@ from pytest_snapaudit.engine.mechanism import BLACK_BOX, WHITE_BOX, Sampler, mec
 from pytest_snapaudit.engine.outcomes import Layout, Raised, Rows, as_batch
 from pytest_snapaudit.engine.seeding import BLOCK, block_generator, legacy_generators_seeded
 
-T, R = TypeVar("T"), TypeVar("R")
+Task = TypeVar("Task")
+Result = TypeVar("Result")
 
 PROBE, PILOT_PHASE, CLEAN_PHASE, TUNE_ROWS_PHASE, FIRST_LOOK_PHASE = 0, 1, 2, 3, 16
 """Phases of an audit: each has random streams of its own."""
@@ -205,7 +206,9 @@ def block_tasks(
     ]
 
 
-def run_tasks(executor: Executor | None, fn: Callable[[T], R], tasks: Sequence[T]) -> Iterator[R]:
+def run_tasks(
+    executor: Executor | None, fn: Callable[[Task], Result], tasks: Sequence[Task]
+) -> Iterator[Result]:
     """``fn`` over independent tasks, results in order, on any ``concurrent.futures`` executor or in place."""
-    results: Iterable[R] = map(fn, tasks) if executor is None else executor.map(fn, tasks)
+    results: Iterable[Result] = map(fn, tasks) if executor is None else executor.map(fn, tasks)
     return iter(results)

@@ -41,7 +41,7 @@ class Snapshot:
         ):
             msg = (
                 f"Snapshot: counts must be {len(rows)} positive integers, one per row, "
-                f"got shape {counts.shape} of dtype {counts.dtype}: {np.array2string(counts, threshold=6)}."
+                f"got shape {counts.shape} of dtype {counts.dtype}: {str(counts.tolist())[:80]}."
             )
             raise ValueError(msg)
         rows, counts = rows.copy(), counts.astype(np.int64)

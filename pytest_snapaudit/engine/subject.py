@@ -1,4 +1,4 @@
-"""What an audit draws from: a mechanism and a neighbouring pair, resolved to one source of trials per side."""
+"""What an audit draws from: a mechanism and a neighbouring pair, as one source of trials per side."""
 
 from __future__ import annotations
 

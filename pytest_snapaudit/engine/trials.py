@@ -1,4 +1,4 @@
-"""The sequential audit of independent trials: pilot, growing looks, tuning on the past, counting on the fresh."""
+"""The sequential audit of independent trials: tuned on the past, counted on fresh draws, over growing looks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_snapaudit.engine import bounds, estimators
-from pytest_snapaudit.engine.attacks.event import Event
 from pytest_snapaudit.engine.attacks.choice import choose_event
+from pytest_snapaudit.engine.attacks.event import Event
 from pytest_snapaudit.engine.attacks.scores import Score
 from pytest_snapaudit.engine.betting import (
     BettingLook,
@@ -190,7 +190,7 @@ def _pilot(
 
 def _room(state: ViewState) -> int:
     first = state.tuning[0][0]
-    row_bytes = first.dtype.itemsize * max(first.shape[1], 1)
+    row_bytes = int(first.dtype.itemsize) * max(int(first.shape[1]), 1)
     return max(min(TUNING_TRIALS, TUNING_BYTES // row_bytes) - state.kept, 0)
 
 
@@ -208,7 +208,7 @@ def _tune(
         direction=_direction(subject, view, reference),
         side_channels=settings.side_channels,
         extra=settings.attacks,
-        delta=settings.claim.delta,
+        claim=settings.claim,
         n_certify=look.trials,
         alpha=max(state.shares.counts * look.share, state.shares.betting),
     )
@@ -311,7 +311,9 @@ def _bound_view(state: ViewState, look: Look, settings: Settings, subject: Subje
         if bound > state.count_bound or state.rates is None:
             state.count_bound, state.rates, state.best_event = max(bound, state.count_bound), rates, event
     if state.shares.betting > 0:
-        bound = betting_epsilon_lower(state.looks, claim.epsilon, claim.delta, state.shares.betting)
+        bound = betting_epsilon_lower(
+            state.looks, claim.epsilon, claim.delta, state.shares.betting, settings.n_trials
+        )
         if bound > max(state.betting_bound, state.count_bound):
             state.best_event = event
         state.betting_bound = max(bound, state.betting_bound)

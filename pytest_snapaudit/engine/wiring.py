@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -33,8 +34,9 @@ def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
     first, second = common
     if first is not None and second is not None and type(first) is type(second):
         msg = (
-            f"{name}: more than half of the outputs on both datasets are {type(first).__name__} ({first}); an "
-            "exception on one side is a finding, on both it is a wiring mistake: check how the mechanism is called."
+            f"{name}: more than half of the outputs on both datasets are {type(first).__name__} ({first}); "
+            "an exception on one side is a finding, on both it is a wiring mistake: check how the mechanism "
+            "is called."
         )
         raise MechanismError(msg) from first
     if all(is_numeric(batch) and np.isnan(numeric_rows(batch, n)).all() and batch.size for batch in batches):
@@ -98,7 +100,7 @@ def _same(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
     if isinstance(a, float) and isinstance(b, float):
-        return a == b or (a != a and b != b)
+        return a == b or (math.isnan(a) and math.isnan(b))
     try:
         first, second = np.asarray(a), np.asarray(b)
         floating = first.dtype.kind in "fc" and second.dtype.kind in "fc"

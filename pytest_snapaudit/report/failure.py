@@ -40,7 +40,7 @@ def violation(
     lines = [f"{headline(result)} (delta={result.claim.delta:g}, {percent(confidence)} confidence)"]
     lines.append(f"  {describe(result)}")
     lines += _evidence(result)
-    lines += [f"  {text}" for _, text in result.diagnostics]
+    lines += [f"  {name}: {text}" for name, text in result.diagnostics]
     if example is not None:
         lines.append(
             f"  the confidence covers all of at most {example.budget} examples "
@@ -79,8 +79,13 @@ def too_weak(result: AuditResult, detects: float, *, reproduce: str) -> str:
     does, or it could, but this pair of neighbours does not exhibit the loss.
     """
     wanted = result.claim.epsilon * detects
-    caught = factor(result.smallest_factor_caught)
-    certified = lower_bound(result.epsilon_lower, result.claim.epsilon)
+    certified = (
+        f"only epsilon >= {lower_bound(result.epsilon_lower, result.claim.epsilon)} of "
+        f"{result.claim.epsilon:g} claimed, so it would catch a mechanism "
+        f"{factor(result.smallest_factor_caught)[1:]} times worse"
+        if result.epsilon_lower > 0
+        else "nothing"
+    )
     if wanted > result.max_detectable_epsilon:
         head = (
             f"audit too weak: detects={detects:g} asks for epsilon {wanted:.4g}, but "
@@ -93,13 +98,11 @@ def too_weak(result: AuditResult, detects: float, *, reproduce: str) -> str:
     elif result.smallest_factor_caught > detects:
         head = (
             f"pair too weak: detects={detects:g} is within reach of the audit (up to epsilon "
-            f"{result.max_detectable_epsilon:.4g}), but on these neighbours it certifies only epsilon >= "
-            f"{certified} of {result.claim.epsilon:g} claimed, so it would catch a mechanism "
-            f"{'no factor' if caught == '-' else caught[1:] + ' times'} worse"
+            f"{result.max_detectable_epsilon:.4g}), but on these neighbours it certifies {certified}"
         )
         repair = (
-            "choose neighbours further apart (at the declared sensitivity), audit a view closer to the noise, "
-            "raise n_trials, or lower detects"
+            "choose neighbours further apart (at the declared sensitivity), audit a view closer to the "
+            "noise, raise n_trials, or lower detects"
         )
     else:
         return ""
@@ -120,10 +123,17 @@ def _evidence(result: AuditResult) -> list[str]:
     return lines
 
 
-def shorten_summary(longrepr: Any) -> None:
-    """Drop the module from the exception's name in the short summary, which is cut at the terminal's width."""
+def tidy(longrepr: Any) -> None:
+    """Leave out what a reader of an audit's failure does not need.
+
+    The exception's module, in the short summary, which is cut at the margin; and the remark that all frames
+    are hidden, which is so when a marked test audits nothing.
+    """
+    traceback = getattr(longrepr, "reprtraceback", None)
     crash = getattr(longrepr, "reprcrash", None)
     message = getattr(crash, "message", "")
     prefix = "pytest_snapaudit.engine.errors."
     if crash is not None and message.startswith(prefix):
         crash.message = message.removeprefix(prefix)
+        if getattr(traceback, "extraline", None):
+            traceback.extraline = None

@@ -25,7 +25,7 @@ _FIELDS = (
 
 
 def properties(rows: Sequence[AuditRow], seed: int) -> list[tuple[str, object]]:
-    """The properties of one test: ``snapaudit.verdict``, ...; ``snapaudit[1].verdict``, ... from the second row on.
+    """The properties of one test: ``snapaudit.verdict``, ...; then ``snapaudit[1].verdict``, ...
 
     Args:
         rows: results of the test, the worst first.

@@ -7,10 +7,10 @@ from decimal import ROUND_FLOOR, Context, Decimal
 
 
 def lower_bound(epsilon_lower: float, claimed: float) -> str:
-    """``epsilon_lower`` rounded down to four significant digits, or to as many as keep it above ``claimed``."""
+    """``epsilon_lower`` rounded down to four significant digits, or more to keep it above ``claimed``."""
     if not math.isfinite(epsilon_lower) or epsilon_lower <= 0:
         return f"{epsilon_lower:g}"
-    exact = Decimal(epsilon_lower)
+    exact = Decimal(repr(float(epsilon_lower)))
     for digits in range(4, 18):
         rounded = Context(prec=digits, rounding=ROUND_FLOOR).plus(exact)
         if epsilon_lower <= claimed or float(rounded) > claimed:

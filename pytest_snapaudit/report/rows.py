@@ -30,7 +30,7 @@ class AuditRow:
         smallest_factor_caught, max_detectable_epsilon: what the audit was worth.
         confidence: at which the bound holds.
         seconds: run time.
-        configurations: how many Hypothesis examples' configurations this is the worst of; 0 outside ``@given``.
+        configurations: how many, met in Hypothesis examples, this is the worst of; 0 outside ``@given``.
         expected: whether the test is an expected failure.
     """
 
@@ -101,9 +101,7 @@ def rows_of(running: RunningTest) -> list[AuditRow]:
             )
             seconds = sum(found.elapsed for found in examples)
             rows.append(
-                AuditRow.of(
-                    running.nodeid, worst, gated=gated, seconds=seconds, configurations=len(examples)
-                )
+                AuditRow.of(running.nodeid, worst, gated=gated, seconds=seconds, configurations=len(examples))
             )
     return worst_first(rows)
 

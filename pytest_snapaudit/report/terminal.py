@@ -26,7 +26,7 @@ def cells(row: AuditRow) -> tuple[str, ...]:
         lower_bound(row.epsilon_lower, row.epsilon),
         row.view,
         f"{row.n_trials:,}",
-        factor(row.smallest_factor_caught),
+        "-" if row.verdict == "VIOLATION" else factor(row.smallest_factor_caught),
         duration(row.seconds),
         f"{row.nodeid}  {about}",
     )
@@ -63,7 +63,9 @@ def write_table(reporter: pytest.TerminalReporter, rows: Iterable[AuditRow], tit
         markup = {colour: True} if colour and not row.expected else {}
         reporter.write_line(line, **markup)
     if len(shown) < len(ordered):
-        reporter.write_line(f"... and {len(ordered) - len(shown)} more, all passing or measured (-v shows them)")
+        reporter.write_line(
+            f"... and {len(ordered) - len(shown)} more, all passing or measured (-v shows them)"
+        )
 
 
 def write_snapshots(

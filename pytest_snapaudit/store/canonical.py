@@ -64,7 +64,7 @@ def normalise(value: object, where: str) -> Any:
 
 def _normalise(value: object, where: str, depth: int) -> Any:
     if depth == 0:
-        msg = f"{where} is nested more than {MAX_DEPTH} levels deep."
+        msg = f"{where.partition('[')[0]} is nested more than {MAX_DEPTH} levels deep."
         raise ValueError(msg)
     if value is None or isinstance(value, bool):
         return value

@@ -54,16 +54,20 @@ def read_pair(folder: Path, manifest: Manifest) -> SnapshotPair:
     except FileNotFoundError as error:
         msg = f"{path}, the data file its manifest names, does not exist"
         raise DamagedEntry(msg) from error
-    if len(data) != manifest.data_bytes or hashlib.sha256(data).hexdigest() != manifest.data_sha256:
-        msg = (
-            f"{path} is not as recorded ({len(data):,} of {manifest.data_bytes:,} bytes, or another SHA-256)"
-        )
+    if len(data) != manifest.data_bytes:
+        msg = f"{path} holds {len(data):,} bytes, not the {manifest.data_bytes:,} recorded"
+        raise DamagedEntry(msg)
+    if hashlib.sha256(data).hexdigest() != manifest.data_sha256:
+        msg = f"{path} holds other bytes than recorded (SHA-256 differs)"
         raise DamagedEntry(msg)
     try:
         arrays = archive.decode(data, manifest.arrays)
         return SnapshotPair(*(_side(side, arrays, manifest) for side in ("reference", "canary")))
-    except (DamagedEntry, TypeError, ValueError) as error:
+    except DamagedEntry as error:
         msg = f"{path} {error}"
+        raise DamagedEntry(msg) from error
+    except (TypeError, ValueError) as error:
+        msg = f"{path} holds no valid pair: {error}"
         raise DamagedEntry(msg) from error
 
 

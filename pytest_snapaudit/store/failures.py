@@ -12,6 +12,8 @@ class SnapshotForeign(SnapshotCorrupt):
 class UnreadableEntry(Exception):
     """A stored file that must not be used; the message says what is wrong with it, without the repair."""
 
+    advice = "restore it from version control, or record it again with"
+
 
 class DamagedEntry(UnreadableEntry):
     """Written by this store, but no longer what was written."""
@@ -19,3 +21,9 @@ class DamagedEntry(UnreadableEntry):
 
 class ForeignEntry(UnreadableEntry):
     """Not written by this store for this entry: another format, version, name, inputs, or kind of file."""
+
+
+class Obstacle(ForeignEntry):
+    """What recording cannot replace: a directory in place of a file, anything else in place of a folder."""
+
+    advice = "remove it, then record again with"

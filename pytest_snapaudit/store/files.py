@@ -10,7 +10,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from pytest_snapaudit.store.failures import DamagedEntry, ForeignEntry
+from pytest_snapaudit.store.failures import DamagedEntry, ForeignEntry, Obstacle
 
 try:
     import fcntl
@@ -29,14 +29,14 @@ def is_real_directory(path: Path) -> bool:
     """Whether ``path`` is a directory itself, not a link to one.
 
     Raises:
-        ForeignEntry: if something else lies there.
+        Obstacle: if something else lies there.
         DamagedEntry: if the system does not let it be looked at.
         FileNotFoundError, NotADirectoryError: if nothing lies there.
     """
     mode = _mode(path)
     if not stat.S_ISDIR(mode):
         msg = f"{path} is {_kind(mode)}, not a directory of the store"
-        raise ForeignEntry(msg)
+        raise Obstacle(msg)
     return True
 
 
@@ -69,7 +69,7 @@ def read_plain(path: Path, limit: int) -> bytes:
     mode = _mode(path)
     if not stat.S_ISREG(mode):
         msg = f"{path} is {_kind(mode)}, not a plain file"
-        raise ForeignEntry(msg)
+        raise Obstacle(msg) if stat.S_ISDIR(mode) else ForeignEntry(msg)
     try:
         descriptor = os.open(path, os.O_RDONLY | _NO_FOLLOW | _BINARY | _NON_BLOCKING)
     except FileNotFoundError:
@@ -99,7 +99,14 @@ def write_atomic(path: Path, data: bytes) -> None:
     """Write ``data`` to a temporary file beside ``path``, fsync, rename it to ``path``, fsync the directory.
 
     A link at ``path`` is replaced, never followed. A kill leaves at most a ``.*.tmp`` file behind.
+
+    Raises:
+        Obstacle: if a directory lies at ``path``.
+        OSError: if the system refuses to write.
     """
+    if path.is_dir() and not path.is_symlink():
+        msg = f"{path} is a directory, not a plain file"
+        raise Obstacle(msg)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}{TEMPORARY_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_FOLLOW | _BINARY, 0o666)
     try:

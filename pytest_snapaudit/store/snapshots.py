@@ -48,7 +48,7 @@ class StoredEntry:
         path: its manifest.
         size: bytes on disk, manifest and data file.
         date: when it was recorded (ISO 8601, UTC), or None if unknown.
-        problem: why its manifest cannot be used; empty if it can. The data file is not read.
+        problem: why it cannot be used, as far as is known without reading the data file; else empty.
     """
 
     name: str
@@ -181,7 +181,7 @@ class SnapshotStore:
                 new, data = manifest_of(name, wanted, pair, origin, tolerance)
                 write_entry(folder, new, data, old if previous is not None else None)
             except ForeignEntry as error:
-                raise self._failure(name, error, "remove it, then record again with") from error
+                raise self._failure(name, error) from error
             self._sweep(folder)
         return folder / f"{digest}.json"
 
@@ -207,7 +207,7 @@ class SnapshotStore:
             except FileNotFoundError:
                 return
             except ForeignEntry as error:
-                raise self._failure(entry.name, error, "remove it, then record again with") from error
+                raise self._failure(entry.name, error) from error
             (folder / f"{entry.digest}.json").unlink(missing_ok=True)
             files.fsync_directory(folder)
             remove_leftovers(folder)
@@ -236,10 +236,6 @@ class SnapshotStore:
             files.is_real_directory(folder)
         except FileNotFoundError:
             files.make_directory(folder)
-        path = folder / f"{digest}.json"
-        if path.is_dir() and not path.is_symlink():
-            msg = f"{path} is a directory, not a manifest"
-            raise ForeignEntry(msg)
         try:
             return read_manifest(folder, digest)
         except UnreadableEntry:
@@ -274,16 +270,11 @@ class SnapshotStore:
         ]
         raise SnapshotStale("\n".join(lines))
 
-    def _failure(
-        self,
-        name: str,
-        error: UnreadableEntry,
-        advice: str = "restore it from version control, or record it again with",
-    ) -> SnapshotCorrupt:
-        kind, word = (
-            (SnapshotForeign, "foreign") if isinstance(error, ForeignEntry) else (SnapshotCorrupt, "corrupt")
-        )
-        return kind(f"snapshot {name!r}: {word}, {error}; {advice}: {self.repair_command}")
+    def _failure(self, name: str, error: UnreadableEntry) -> SnapshotCorrupt:
+        foreign = isinstance(error, ForeignEntry)
+        kind, word = (SnapshotForeign, "foreign") if foreign else (SnapshotCorrupt, "corrupt")
+        reason = str(error).rstrip(".")
+        return kind(f"snapshot {name!r}: {word}, {reason}; {error.advice}: {self.repair_command}")
 
 
 def _entry(folder: Path, path: Path) -> StoredEntry:
@@ -292,7 +283,9 @@ def _entry(folder: Path, path: Path) -> StoredEntry:
         manifest = read_manifest(folder, path.stem)
         if manifest is not None:
             date = manifest.date
-            size += manifest.data_bytes
+            size += (folder / manifest.data_file).lstat().st_size
     except UnreadableEntry as error:
         problem = str(error)
+    except FileNotFoundError:
+        problem = "its data file does not exist"
     return StoredEntry(folder.name, path.stem, path, size, date, problem)

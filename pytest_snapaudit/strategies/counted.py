@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from numpy.typing import DTypeLike
 
 from pytest_snapaudit.strategies._arguments import ADD_REMOVE, ADJACENCIES, choice, integer
-from pytest_snapaudit.strategies.content import numeric_dtype
-from pytest_snapaudit.strategies.neighbours import _row_elements, row_lists
+from pytest_snapaudit.strategies.content import Content, numeric_dtype
+from pytest_snapaudit.strategies.neighbours import row_content, row_lists
 from pytest_snapaudit.strategies.pairs import NeighbouringPair, same
 
 GroupedRows = list[tuple[int, Any]]
@@ -148,25 +148,31 @@ def neighbouring_grouped(
         "allow_nan": allow_nan,
         "allow_infinity": allow_infinity,
     }
-    return _one_user_apart(_row_elements(owner, elements, options), adjacency, users, most)
+    return _one_user_apart(row_content(owner, elements, options), adjacency, users, most)
 
 
-def _owned(elements: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list[Any]]:
-    saturated = elements.map(lambda row: [row] * most)
-    return st.one_of(row_lists(elements, 1, most), saturated)
+def _owned(rows: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list[Any]]:
+    saturated = rows.map(lambda row: [row] * most)
+    return st.one_of(row_lists(rows, 1, most), saturated)
 
 
 @st.composite
 def _one_user_apart(
-    draw: st.DrawFn, elements: st.SearchStrategy[Any], adjacency: str, max_users: int, most: int
+    draw: st.DrawFn, content: Content[Any], adjacency: str, max_users: int, most: int
 ) -> NeighbouringPair[GroupedRows]:
-    others = draw(st.lists(row_lists(elements, 1, min(most, 3)), max_size=max_users))
+    others = draw(
+        st.one_of(
+            st.lists(row_lists(content.calm, 1, min(most, 3)), max_size=max_users),
+            st.lists(row_lists(content.wild, 1, min(most, 3)), max_size=max_users),
+        )
+    )
     rest: GroupedRows = [(user, row) for user, rows in enumerate(others, start=1) for row in rows]
-    owned = draw(_owned(elements, most))
+    any_rows = st.one_of(_owned(content.calm, most), _owned(content.wild, most))
+    owned = draw(any_rows)
     scattered = draw(st.booleans())
     if adjacency == ADD_REMOVE:
         return NeighbouringPair(rest, _among(rest, owned, scattered), adjacency, len(owned))
-    before = draw(_owned(elements, most).filter(lambda rows: not same(rows, owned)))
+    before = draw(any_rows.filter(lambda rows: not same(rows, owned)))
     sides = (_among(rest, before, scattered), _among(rest, owned, scattered))
     return NeighbouringPair(*sides, adjacency, max(len(before), len(owned)))
 

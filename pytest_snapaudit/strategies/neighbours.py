@@ -24,7 +24,7 @@ from pytest_snapaudit.strategies._arguments import (
     positive,
     size_range,
 )
-from pytest_snapaudit.strategies.content import numbers, texts, vectors
+from pytest_snapaudit.strategies.content import Content, numbers, texts, vectors
 from pytest_snapaudit.strategies.pairs import NeighbouringPair, same
 from pytest_snapaudit.strategies.parameters import dimensions
 
@@ -43,19 +43,26 @@ def row_lists(elements: st.SearchStrategy[R], min_size: int, max_size: int) -> s
     )
 
 
+def references(content: Content[R], min_size: int, max_size: int) -> st.SearchStrategy[list[R]]:
+    """Reference datasets: half of them calm, so that the edge in the row that changes is not masked."""
+    return st.one_of(row_lists(content.calm, min_size, max_size), row_lists(content.wild, min_size, max_size))
+
+
 @st.composite
 def _one_row_apart(
-    draw: st.DrawFn, elements: st.SearchStrategy[R], adjacency: str, min_size: int, max_size: int
+    draw: st.DrawFn, content: Content[R], adjacency: str, min_size: int, max_size: int
 ) -> NeighbouringPair[list[R]]:
     if adjacency == ADD_REMOVE:
-        reference = draw(row_lists(elements, min_size, max_size))
-        content = st.one_of(elements, st.sampled_from(reference)) if reference else elements
-        row = draw(content)
+        reference = draw(references(content, min_size, max_size))
+        duplicates = [st.sampled_from(reference)] if reference else []
+        row = draw(st.one_of([content.wild, *duplicates]))
         position = len(reference) - draw(st.integers(0, len(reference)))
         return NeighbouringPair(reference, [*reference[:position], row, *reference[position:]], adjacency)
-    reference = draw(row_lists(elements, max(min_size, 1), max_size))
+    reference = draw(references(content, max(min_size, 1), max_size))
     position = len(reference) - 1 - draw(st.integers(0, len(reference) - 1))
-    row = draw(elements.filter(lambda drawn: not same(drawn, reference[position])))
+    old = reference[position]
+    opposite = [st.just(content.opposite(old))] if content.opposite else []
+    row = draw(st.one_of([content.wild, *opposite]).filter(lambda drawn: not same(drawn, old)))
     return NeighbouringPair(reference, [*reference[:position], row, *reference[position + 1 :]], adjacency)
 
 
@@ -68,13 +75,14 @@ def _sizes(owner: str, adjacency: str, min_size: object, max_size: object) -> tu
     return low, high
 
 
-def _row_elements(owner: str, elements: object, options: dict[str, Any]) -> st.SearchStrategy[Any]:
+def row_content(owner: str, elements: object, options: dict[str, Any]) -> Content[Any]:
+    """What rows are made of: the caller's ``elements``, or numbers by ``options``; else TypeError."""
     if elements is None:
         return numbers(owner, **options)
     if isinstance(elements, st.SearchStrategy):
-        return elements
+        return Content(elements, elements)
     if isinstance(elements, Sequence) and len(elements) >= 2:
-        return st.sampled_from(elements)
+        return Content(st.sampled_from(elements), st.sampled_from(elements))
     msg = (
         f"{owner}: elements must be a Hypothesis strategy or a sequence of at least 2 values, "
         f"got {elements!r}."
@@ -120,7 +128,7 @@ def neighbouring_rows(
         "allow_nan": allow_nan,
         "allow_infinity": allow_infinity,
     }
-    return _one_row_apart(_row_elements(owner, elements, options), adjacency, low, high)
+    return _one_row_apart(row_content(owner, elements, options), adjacency, low, high)
 
 
 def neighbouring_vectors(
@@ -163,8 +171,8 @@ def neighbouring_vectors(
     infinite = flag(owner, "allow_infinity", allow_infinity) and beyond
 
     def of(length: int) -> Rows[list[float]]:
-        elements = vectors(length, radius, norm, beyond=beyond, nan=nan, infinite=infinite)
-        return _one_row_apart(elements, adjacency, low, high)
+        content = vectors(length, radius, norm, beyond=beyond, nan=nan, infinite=infinite)
+        return _one_row_apart(content, adjacency, low, high)
 
     if dimension is None:
         return dimensions(8).flatmap(of)
@@ -204,27 +212,30 @@ def neighbouring_texts(
     ):
         msg = f"{owner}: labels must be a sequence of at least one string, got {labels!r}."
         raise TypeError(msg)
-    plain = texts() if canary is None else texts().filter(lambda text: text != canary)
 
     def exemplars(contents: st.SearchStrategy[str]) -> st.SearchStrategy[Any]:
-        return contents if labels is None else st.tuples(contents, st.sampled_from(labels))
+        drawn = contents if canary is None else contents.filter(lambda text: text != canary)
+        return drawn if labels is None else st.tuples(drawn, st.sampled_from(labels))
 
+    plain = texts()
+    content = Content(exemplars(plain.calm), exemplars(plain.wild))
     if canary is None:
-        return _one_row_apart(exemplars(plain), adjacency, low, high)
-    return _with_row(exemplars(plain), exemplars(st.just(canary)), adjacency, low, high)
+        return _one_row_apart(content, adjacency, low, high)
+    rows = st.just(canary) if labels is None else st.tuples(st.just(canary), st.sampled_from(labels))
+    return _with_row(content, rows, adjacency, low, high)
 
 
 @st.composite
 def _with_row(
     draw: st.DrawFn,
-    elements: st.SearchStrategy[R],
+    content: Content[R],
     rows: st.SearchStrategy[R],
     adjacency: str,
     min_size: int,
     max_size: int,
 ) -> NeighbouringPair[list[R]]:
-    reference = draw(row_lists(elements, min_size if adjacency == ADD_REMOVE else max(min_size, 1), max_size))
     replaced = 0 if adjacency == ADD_REMOVE else 1
+    reference = draw(references(content, max(min_size, replaced), max_size))
     position = len(reference) - replaced - draw(st.integers(0, len(reference) - replaced))
     canary = [*reference[:position], draw(rows), *reference[position + replaced :]]
     return NeighbouringPair(reference, canary, adjacency)

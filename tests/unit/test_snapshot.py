@@ -44,7 +44,10 @@ def test_nan_equals_nan_and_zero_equals_minus_zero():
     rows = np.array([[np.nan, 0.0], [np.nan, -0.0], [-np.nan, 0.0], [1.0, np.inf], [1.0, np.inf]])
     snapshot = Snapshot.from_rows(rows)
     assert snapshot.counts.tolist() == [3, 2]
-    assert Snapshot.from_rows(np.array([complex(np.nan, 0), complex(np.nan, -0.0), 1j])).counts.tolist() == [2, 1]
+    assert Snapshot.from_rows(np.array([complex(np.nan, 0), complex(np.nan, -0.0), 1j])).counts.tolist() == [
+        2,
+        1,
+    ]
 
 
 def test_map_merges_equal_results_and_adds_their_counts():
@@ -111,7 +114,7 @@ def test_merge_rows_of_no_columns_is_one_row():
     ],
 )
 def test_counts_that_are_not_positive_integers_are_refused(rows, counts):
-    with pytest.raises(ValueError, match="counts must be .* positive integers, one per row"):
+    with pytest.raises(ValueError, match=r"counts must be .* positive integers, one per row"):
         Snapshot(np.array(rows), np.asarray(counts))
 
 

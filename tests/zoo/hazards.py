@@ -132,8 +132,8 @@ HAZARDS = (
         epsilon=1.0,
         neighbours=([0], [1]),
         mechanism=TwoStageMechanism(statistics, respond_one_hot),
-        true_epsilon=1.0,
-        why="a one-hot response spread over 2¹² outcomes by ten fair bits; single outcomes' ratios are noise",
+        true_epsilon=0.5,
+        why="two informative bits spread over 2¹² outcomes by ten fair ones; single ratios are noise",
     ),
     Hazard(
         id="h-svt-correct",

@@ -33,7 +33,7 @@ def total(rows: Sequence[float]) -> float:
 
 def mean_row(rows: Sequence[Sequence[float]]) -> NDArray[np.float64]:
     """Mean of vector rows."""
-    return np.mean(np.asarray(rows, float), axis=0)
+    return np.asarray(np.mean(rows, axis=0), float)
 
 
 def column_sums(rows: Sequence[Sequence[float]], *, width: int) -> NDArray[np.float64]:
@@ -44,7 +44,7 @@ def column_sums(rows: Sequence[Sequence[float]], *, width: int) -> NDArray[np.fl
 
 def histogram(labels: Sequence[int], *, bins: int) -> NDArray[np.float64]:
     """How many rows carry each label 0 … bins−1."""
-    return np.bincount(labels, minlength=bins).astype(float)
+    return np.asarray(np.bincount(labels, minlength=bins), float)
 
 
 def release_exactly(state: float, n: int, rng: Generator) -> Outputs:

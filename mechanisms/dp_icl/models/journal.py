@@ -14,15 +14,13 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dp_icl.models.progress import Progress
 from dp_icl.models.protocols import JSON, EmbeddingModel, LanguageModel, check_positive, check_texts
-
-Answer = TypeVar("Answer")
 
 
 def digest(value: JSON) -> str:
@@ -81,8 +79,7 @@ class Journal:
         lines = "".join(json.dumps({"key": key, "value": value}) + "\n" for key, value in entries.items())
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("a+b") as file:
-            file.seek(0)
-            file.truncate(file.read().rfind(b"\n") + 1)
+            _drop_torn_line(file)
             file.write(lines.encode("ascii"))
             file.flush()
             os.fsync(file.fileno())
@@ -124,6 +121,16 @@ class Journal:
             self.add(dict(zip(part, answers, strict=True)))
             progress.advance(len(part))
         return [self[key] for key in keys]
+
+
+def _drop_torn_line(file: BinaryIO) -> None:
+    end = file.seek(0, os.SEEK_END)
+    if end == 0:
+        return
+    file.seek(end - 1)
+    if file.read(1) != b"\n":
+        file.seek(0)
+        file.truncate(file.read().rfind(b"\n") + 1)
 
 
 def _parse(line: bytes) -> tuple[str, Any] | None:

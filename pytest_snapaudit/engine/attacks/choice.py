@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 from numpy.typing import NDArray
 
 from pytest_snapaudit.engine.attacks.event import Event
 from pytest_snapaudit.engine.attacks.fitting import candidate_scores, refit
 from pytest_snapaudit.engine.attacks.scores import Coordinate, Score
 from pytest_snapaudit.engine.attacks.selection import Goal, RatedEvent, best_event
+from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.outcomes import Layout, Rows
 
 
@@ -18,7 +20,7 @@ def choose_event(
     canary: Rows,
     layout: Layout,
     *,
-    delta: float,
+    claim: PrivacyClaim,
     n_certify: int,
     alpha: float,
     direction: NDArray[np.float64] | None = None,
@@ -33,14 +35,14 @@ def choose_event(
     Args:
         reference, canary: (h, d) tuning outputs per side.
         layout: names of the columns.
-        delta: of the claim.
+        claim: under test.
         n_certify: trials per side of the batch that will be counted.
         alpha: error probability that batch may spend.
         direction: (d,) difference of the clean outputs, if there is one.
         side_channels: ``"low-bit"`` and ``"timing"``, opt-in.
         extra: scores supplied by the user.
     """
-    goal = Goal(delta, n_certify, alpha)
+    goal = Goal(claim.epsilon, claim.delta, n_certify, alpha)
     half = len(reference) // 2
     scores = candidate_scores(
         reference[:half], canary[:half], layout, direction=direction, side_channels=side_channels, extra=extra

@@ -45,10 +45,10 @@ class Event:
         """Which outputs are in the event."""
         scores = comparable(self.score(rows))
         if self.op == "<=":
-            return scores <= self.threshold
+            return np.asarray(scores <= self.threshold)
         if self.op == ">":
-            return scores > self.threshold
-        return scores == self.threshold
+            return np.asarray(scores > self.threshold)
+        return np.asarray(scores == self.threshold)
 
     def describe(self) -> str:
         """The event in words, with the side on which it is likelier."""

@@ -89,7 +89,7 @@ class Projection(Score):
         values = finite(rows)
         if self.lower is not None and self.upper is not None:
             values = np.clip(values, self.lower.astype(values.dtype), self.upper.astype(values.dtype))
-        return (values @ self.direction.astype(values.dtype)).astype(np.float64, copy=False)
+        return np.asarray(values @ self.direction.astype(values.dtype), dtype=np.float64)
 
     @property
     def name(self) -> str:
@@ -105,7 +105,7 @@ class Distance(Score):
 
     def __call__(self, rows: Rows) -> NDArray[np.float64]:
         scaled = (finite(rows) - self.centre) / self.spread
-        return np.sqrt(np.einsum("ij,ij->i", scaled, scaled))
+        return np.asarray(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), dtype=np.float64)
 
     @property
     def name(self) -> str:
@@ -121,12 +121,14 @@ class Reduction(Score):
     def __call__(self, rows: Rows) -> NDArray[np.float64]:
         values = finite(rows).astype(np.float64, copy=False)
         if self.kind == "sum":
-            return values.sum(axis=1)
-        if self.kind == "largest coordinate":
-            return values.max(axis=1)
-        if self.kind == "smallest coordinate":
-            return values.min(axis=1)
-        return np.sqrt(np.einsum("ij,ij->i", values, values))
+            reduced = values.sum(axis=1)
+        elif self.kind == "largest coordinate":
+            reduced = values.max(axis=1)
+        elif self.kind == "smallest coordinate":
+            reduced = values.min(axis=1)
+        else:
+            reduced = np.sqrt(np.einsum("ij,ij->i", values, values))
+        return np.asarray(reduced, dtype=np.float64)
 
     @property
     def name(self) -> str:
@@ -158,7 +160,7 @@ class MissingPattern(Score):
     layout: Layout = field(repr=False)
 
     def __call__(self, rows: Rows) -> NDArray[np.float64]:
-        return np.isnan(rows[:, self.columns]) @ (2.0 ** np.arange(len(self.columns)))
+        return np.asarray(np.isnan(rows[:, self.columns]) @ (2.0 ** np.arange(len(self.columns))))
 
     @property
     def name(self) -> str:

@@ -11,13 +11,15 @@ from scipy.special import ndtri
 
 from pytest_snapaudit.engine.attacks.event import Event, comparable
 from pytest_snapaudit.engine.attacks.scores import Score
+from pytest_snapaudit.engine.betting import expected_growth
 from pytest_snapaudit.engine.outcomes import Rows
 
 _LEVELS = np.unique(
     np.concatenate([np.logspace(-5, -1.2, 40), np.linspace(0.07, 0.93, 61), 1.0 - np.logspace(-1.2, -5, 40)])
 )
 _MAX_ATOMS = 60
-_PENALTY_LEVEL = 0.1
+_PENALTY_LEVEL, _EXCESS_LEVEL = 0.1, 0.02
+_BEYOND_THE_CLAIM = 1e6
 
 
 def approximate_rate_bounds(
@@ -62,11 +64,12 @@ class Goal:
     """What the chosen event will be used for.
 
     Attributes:
-        delta: of the claim.
+        epsilon, delta: of the claim.
         n_certify: trials per side of the batch that will be counted.
         alpha: error probability that batch may spend.
     """
 
+    epsilon: float
     delta: float
     n_certify: int
     alpha: float
@@ -81,10 +84,12 @@ class RatedEvent:
 
 
 def best_event(score: Score, reference: Rows, canary: Rows, goal: Goal) -> RatedEvent | None:
-    """The event on one score, over thresholds, atoms and both directions, with the largest penalised bound.
+    """The best event on one score, over thresholds, atoms and both directions.
 
-    The tuning counts are first shrunk to one-sided bounds at a mild level, then projected to the certifying
-    batch, and the bound on epsilon that batch would certify is compared (STATISTICS, "Selecting the event").
+    The tuning counts are first shrunk to one-sided bounds at a mild level. Events that refute the claim at
+    these shrunken rates come first, by the evidence a bet on them is expected to gather in the certifying
+    batch; the others are compared by the bound on epsilon that batch would certify (STATISTICS, "Selecting
+    the event").
 
     Args:
         reference, canary: (h, d) tuning outputs per side.
@@ -115,7 +120,10 @@ def _penalised_value(
     excess = p_lower - goal.delta
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log(np.maximum(excess, 1e-300) / np.maximum(q_upper, 1e-300))
-    return np.where((excess > 0) & (p > q), value, -np.inf)
+    bound = np.where((excess > 0) & (p > q), value, -np.inf)
+    p, q = approximate_rate_bounds(k_p, k_q, h, _EXCESS_LEVEL, _EXCESS_LEVEL)
+    growth = n * expected_growth(p, q, goal.epsilon, goal.delta)
+    return np.where(growth > 0, _BEYOND_THE_CLAIM + growth, bound)
 
 
 def _event_at(

@@ -54,6 +54,7 @@ def test_integers_and_single_precision_are_numbers():
     assert aggregation().aggregate(np.array([[-128, 0]], np.int8)).tolist() == [-1.0, 0.0]
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
     "vector",
     [[0.0, 0.0], [math.nan, 1.0], [math.inf, 0.0], [-math.inf, math.nan]],

