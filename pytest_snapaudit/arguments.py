@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from numbers import Integral, Real
 
+__tracebackhide__ = True  # frames of this module say nothing to the author of a test
+
 
 def positive_integer(owner: str, name: str, value: object) -> int:
     """Return ``value`` as an int if it is an integer at least 1.
@@ -13,7 +15,6 @@ def positive_integer(owner: str, name: str, value: object) -> int:
         TypeError: if it is not an integer.
         ValueError: if it is below 1.
     """
-    __tracebackhide__ = True
     if isinstance(value, bool) or not isinstance(value, Integral):
         msg = f"{owner}: {name} must be a positive integer, got {value!r} of type {type(value).__name__}."
         raise TypeError(msg)

@@ -33,7 +33,9 @@ from pytest_snapaudit.recording import Record, SnapshotRecorder
 from pytest_snapaudit.report import failure
 from pytest_snapaudit.session import RunningTest, running_test
 from pytest_snapaudit.store import JSON
-from pytest_snapaudit.subjects import as_mechanism, configuration_digest
+from pytest_snapaudit.subjects import as_mechanism, cache_key, configuration_digest
+
+__tracebackhide__ = True  # frames of this module say nothing to the author of a test
 
 DEFAULT_SNAPSHOTS = 2_000
 
@@ -142,7 +144,6 @@ class PrivacyAuditor:
             TypeError, ValueError, MechanismError, VacuousAudit, DeclarationMismatch: see
                 :func:`~pytest_snapaudit.engine.audit.audit`.
         """
-        __tracebackhide__ = True
         running = self._running("check")
         request = self._request(
             running,
@@ -192,7 +193,6 @@ class PrivacyAuditor:
         Raises:
             InvalidClaim, TypeError, ValueError, MechanismError, VacuousAudit: as :meth:`check`.
         """
-        __tracebackhide__ = True
         running = self._running("measure")
         request = self._request(
             running,
@@ -212,8 +212,8 @@ class PrivacyAuditor:
             executor=executor,
         )
         example = current_example(getattr(running.item, "obj", None))
-        key = ("measure", request.identity.value)
-        result = running.verdicts.get(key) if request.identity.exact else None
+        key = ("measure", cache_key(request.identity, request.mechanism))
+        result = running.verdicts.get(key)
         if result is None:
             result = self._run(running, request, running.confidence(self._options), example)
             running.verdicts[key] = result
@@ -250,7 +250,6 @@ class PrivacyAuditor:
             SnapshotError: recording was asked for under xdist or inside ``@given``.
             TypeError, ValueError: an argument, or what ``record`` returned, is not accepted.
         """
-        __tracebackhide__ = True
         running = self._running("snapshot")
         if not callable(record):
             msg = f"snapshot: record must be callable, got {record!r} of type {type(record).__name__}."
@@ -306,7 +305,6 @@ class PrivacyAuditor:
         side_channels: Any,
         executor: Executor | None,
     ) -> _Request:
-        __tracebackhide__ = True
         if name is not None and not isinstance(name, str):
             msg = f"check: name must be a string, got {name!r} of type {type(name).__name__}."
             raise TypeError(msg)
@@ -339,11 +337,10 @@ class PrivacyAuditor:
 
     def _judge(self, running: RunningTest, request: _Request, example: Example | None) -> AuditResult:
         """The verdict on a configuration: known, or found for a share of the error probability."""
-        __tracebackhide__ = True
         budget = running.budget
         if budget.enter(example):
             on_failure(budget.waive)
-        key: object = request.identity.value if request.identity.exact else object()
+        key = cache_key(request.identity, request.mechanism)
         share = budget.share(key, example)
         result = running.verdicts.get(key)
         if result is None:
@@ -367,7 +364,6 @@ class PrivacyAuditor:
         confidence: float,
         example: Example | None,
     ) -> AuditResult:
-        __tracebackhide__ = True
         started = time.perf_counter()
         try:
             result = request.run(confidence)
@@ -381,7 +377,6 @@ class PrivacyAuditor:
 
     def _gate(self, running: RunningTest, result: AuditResult, example: Example | None) -> None:
         """Turn a verdict into an outcome of the test."""
-        __tracebackhide__ = True
         reproduce = running.reproduce(self._options)
         if result.verdict is Verdict.VIOLATION:
             running.first_violation = running.first_violation or failure.configuration(result)

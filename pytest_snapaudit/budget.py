@@ -14,6 +14,8 @@ import weakref
 from pytest_snapaudit.engine.errors import BudgetExceeded
 from pytest_snapaudit.examples import Example
 
+__tracebackhide__ = True  # frames of this module say nothing to the author of a test
+
 _BASEL = 6.0 / math.pi**2
 _ROUNDING = 1e-9
 

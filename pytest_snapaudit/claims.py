@@ -6,6 +6,8 @@ from pytest_snapaudit.engine.claim import PrivacyClaim, validate_delta, validate
 from pytest_snapaudit.engine.errors import InvalidClaim
 from pytest_snapaudit.markers import AuditSettings
 
+__tracebackhide__ = True  # frames of this module say nothing to the author of a test
+
 
 def resolve_claim(
     epsilon: object, delta: object, settings: AuditSettings, mechanism: object, name: str
@@ -22,7 +24,6 @@ def resolve_claim(
     Raises:
         InvalidClaim: if nothing states an epsilon, or a value is out of range.
     """
-    __tracebackhide__ = True
     stated_epsilon = settings.epsilon if epsilon is None else validate_epsilon(epsilon)
     stated_delta = settings.delta if delta is None else validate_delta(delta)
     if stated_epsilon is None or stated_delta is None:

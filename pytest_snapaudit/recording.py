@@ -17,6 +17,8 @@ from pytest_snapaudit.store import JSON, SnapshotStore, StoredEntry
 from pytest_snapaudit.store.failures import UnreadableEntry
 from pytest_snapaudit.store.manifest import parse
 
+__tracebackhide__ = True  # frames of this module say nothing to the author of a test
+
 OWNER = "recorded_by"
 
 Record = Callable[[Any, int, np.random.Generator], Any]

@@ -14,6 +14,8 @@ from pytest_snapaudit.markers import DEFAULT_MAX_CHECKS, AuditSettings, settings
 from pytest_snapaudit.names import RUNNING, node_id
 from pytest_snapaudit.options import RunOptions
 
+__tracebackhide__ = True  # frames of this module say nothing to the author of a test
+
 if TYPE_CHECKING:
     from pytest_snapaudit.engine.result import AuditResult
 
@@ -86,7 +88,6 @@ class RunningTest:
         Raises:
             VacuousAudit: if it is one.
         """
-        __tracebackhide__ = True
         if self.marked and self.checks == 0:
             msg = (
                 f"{self.nodeid} is marked privacy_audit but checked nothing: call privacy_auditor.check("

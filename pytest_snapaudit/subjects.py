@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from pytest_snapaudit.engine.mechanism import Mechanism, Sampler
 from pytest_snapaudit.engine.seeding import Digest, digest
 from pytest_snapaudit.engine.snapshot import SnapshotPair
 
+__tracebackhide__ = True  # frames of this module say nothing to the author of a test
+
 
 def as_mechanism(obj: object, config: pytest.Config) -> Mechanism[Any] | Sampler[Any]:
     """``obj`` if it is a mechanism or sampler, else what a ``pytest_snapaudit_as_mechanism`` hook returns.
@@ -17,7 +20,6 @@ def as_mechanism(obj: object, config: pytest.Config) -> Mechanism[Any] | Sampler
     Raises:
         TypeError: if no hook recognises the object, or one returns something else.
     """
-    __tracebackhide__ = True
     if _accepted(obj):
         return obj  # type: ignore[return-value]
     adapted = None
@@ -66,3 +68,22 @@ def configuration_digest(obj: object, mechanism: object, neighbours: object, *re
         neighbours = tuple((side.rows, side.counts) for side in sides)
     subject = (mechanism,) if obj is mechanism else (obj, mechanism)
     return digest(*subject, neighbours, *rest)
+
+
+def cache_key(identity: Digest, mechanism: object) -> object:
+    """What a verdict is remembered under: equal keys, equal audits.
+
+    An object that is not known by value has a key of its own every time; so has a dataclass with attributes
+    beside its fields. The methods are part of the key, since a test may replace them.
+    """
+    fields = {field.name for field in dataclasses.fields(mechanism)} if _is_dataclass(mechanism) else set()
+    if not identity.exact or set(getattr(mechanism, "__dict__", ())) - fields:
+        return object()
+    return (identity.value, *(getattr(type(mechanism), method, None) for method in _METHODS))
+
+
+_METHODS = ("clean", "clean_batch", "privatize", "release")
+
+
+def _is_dataclass(obj: object) -> bool:
+    return dataclasses.is_dataclass(obj) and not isinstance(obj, type)

@@ -5,7 +5,7 @@ Enable pytester in your conftest.py (``pytest_plugins = ["pytester"]``) and writ
     from pytest_snapaudit.testing import run_audits
 
     def test_the_suite_notices_missing_noise(pytester):
-        pytester.makepyfile('''
+        pytester.makepyfile(test_sum='''
             from pytest_snapaudit import privacy_audit
             from pytest_snapaudit.testing import UNIT_NEIGHBOURS, LaplaceSum
 
@@ -15,7 +15,7 @@ Enable pytester in your conftest.py (``pytest_plugins = ["pytester"]``) and writ
         ''')
         run = run_audits(pytester, "--snapaudit-trials=5000")
         run.result.assert_outcomes(failed=1)
-        assert run.verdicts() == {"test_the_suite_notices_missing_noise.py::test_half_the_noise": "VIOLATION"}
+        assert run.verdicts() == {"test_sum.py::test_half_the_noise": "VIOLATION"}
 """
 
 from __future__ import annotations

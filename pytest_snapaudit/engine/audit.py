@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 from pytest_snapaudit.engine import budget, diagnostics
@@ -102,6 +103,9 @@ def audit(
         executor,
     )
     _check_choice("scope", scope, SCOPES)
+    if name is not None and not isinstance(name, str):
+        msg = f"name must be a string, got {name!r} of type {type(name).__name__}."
+        raise TypeError(msg)
     subject = resolve_subject(
         mechanism,
         neighbours,
@@ -118,7 +122,7 @@ def audit(
         settings.alpha,
         subject.views,
         subject.covered,
-        certificate=applies,
+        certificate=subject.noise_view if applies else None,
         correction=correction,
         estimator=estimator,
     )
@@ -132,7 +136,7 @@ def audit(
         found = _of_rows(audit_rows(subject, settings, shares), subject, settings, shares)
     else:
         found = _of_trials(audit_trials(subject, settings, shares), subject, settings, shares)
-    return _result(subject, settings, found, shares, scope, confidence, reproducible, started)
+    return _result(subject, settings, found, shares, scope, float(confidence), reproducible, started)
 
 
 @dataclass(frozen=True)
@@ -184,7 +188,7 @@ def _settings(
 
 def validate_confidence(value: Any) -> float:
     """Return ``value`` as a float if it lies in (0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < 1.0:
         msg = f"confidence must be a number in (0, 1), got {value!r}."
         raise ValueError(msg)
     return float(value)
@@ -192,14 +196,14 @@ def validate_confidence(value: Any) -> float:
 
 def validate_count(name: str, value: Any, least: int = 100) -> int:
     """Return ``value`` as an int if it is an integer of at least ``least``."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or int(value) < least:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
         msg = f"{name} must be an integer of at least {least}, got {value!r}."
         raise ValueError(msg)
     return int(value)
 
 
 def _check_choice(name: str, value: Any, accepted: tuple[str, ...]) -> None:
-    if value not in accepted:
+    if not isinstance(value, str) or value not in accepted:
         msg = f"{name} must be one of {', '.join(map(repr, accepted))}, got {value!r}."
         raise ValueError(msg)
 

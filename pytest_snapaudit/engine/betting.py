@@ -95,7 +95,7 @@ def expected_growth(
     bets = _BETS / (np.exp(epsilon) + delta)
     probabilities = np.stack([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)], axis=1)
     growth = probabilities @ np.log1p(bets * g)
-    return np.maximum(growth.max(axis=1), 0.0)
+    return np.asarray(np.maximum(growth.max(axis=1), 0.0))
 
 
 def log_e_value(

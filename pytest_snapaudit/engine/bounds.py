@@ -215,7 +215,9 @@ def rowwise_betting_upper(
 ) -> float:
     """Upper confidence bound on the mean of independent values in [0, 1]: the lower bound of ``1 − z``.
 
-    Arguments, validity and errors as in :func:`rowwise_betting_lower`; 1 when every value is 1.
+    Arguments, validity and errors as in :func:`rowwise_betting_lower`; 1 when every value is 1. Few tuning
+    rows may all miss an event that rare rows decide; a ``tuning_variance`` of at least 1/(4 · tuning rows)
+    costs 5 % of width where they did not, and saves 28 % where they did (0.3 % of 2 000 rows, 100 tuning rows).
     """
     values, multiplicity = _grouped(z, weights)
     _check_alpha(alpha)

@@ -1,6 +1,6 @@
 """Shares of the error probability α inside one audit.
 
-α is split between the covered views; within a view, half goes to model-based certificates if one may apply,
+α is split between the covered views; within a view, half goes to a model-based certificate if one may apply,
 and the distribution-free half is split between the betting gate and the event counts. A view the claim does
 not cover never gates, so its (reported) bound has α for itself.
 """
@@ -34,7 +34,7 @@ def split(
     views: tuple[str, ...],
     covered: frozenset[str],
     *,
-    certificate: bool,
+    certificate: str | None,
     correction: str,
     estimator: str,
 ) -> dict[str, AlphaShares]:
@@ -42,7 +42,7 @@ def split(
 
     Args:
         alpha: error probability of the whole audit.
-        certificate: whether a model-based certificate may apply.
+        certificate: the view that a model-based certificate speaks of, if one may apply.
         correction: ``"auto"`` runs both gates side by side; a named one has the view's share alone.
         estimator: ``"gdp"`` converts rates, which the betting gate does not produce.
     """
@@ -50,7 +50,7 @@ def split(
     shares = {}
     for view in views:
         mine = alpha / gated if view in covered else alpha
-        model = mine / 2 if certificate and estimator == "auto" else 0.0
+        model = mine / 2 if view == certificate and estimator == "auto" else 0.0
         free = mine - model
         if correction == "betting" and estimator != "gdp":
             shares[view] = AlphaShares(0.0, free, model)

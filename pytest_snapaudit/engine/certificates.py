@@ -105,24 +105,24 @@ def gaussian_bound(
 ) -> CertificateBound:
     """Lower bound on epsilon from all draws so far, at error probability ``alpha``.
 
-    ``mu_lower = distance / sigma_upper`` with a χ² bound on sigma; where the observed shift excludes the
-    distance of the clean outputs, the shift is estimated too.
+    ``mu_lower = distance / sigma_upper`` with a χ² bound on sigma, at nine tenths of ``alpha``; where the
+    observed shift excludes the distance of the clean outputs, the shift is estimated too, at the last tenth.
     """
     refusals = failed_conditions(tallies)
     if refusals:
         return CertificateBound(0.0, 0.0, refusals)
     a, b = tallies
     freedom = a.n + b.n - 2
-    spread = _sum_of_squares(a) + _sum_of_squares(b)
-    shift = _mean(b) - _mean(a)
+    spread = a.sum_of_squares + b.sum_of_squares
+    shift = b.sample_mean - a.sample_mean
     standard_error = float(np.sqrt(spread / freedom * (1.0 / a.n + 1.0 / b.n)))
     if abs(shift - certificate.distance) <= -float(ndtri(SHAPE_LEVEL / 2)) * standard_error:
-        sigma_upper = float(np.sqrt(spread / chdtri(freedom, 1.0 - alpha)))
+        sigma_upper = float(np.sqrt(spread / chdtri(freedom, 1.0 - 0.9 * alpha)))
         mu = certificate.distance / sigma_upper
         note = "known shift"
     else:
-        sigma_upper = float(np.sqrt(spread / chdtri(freedom, 1.0 - alpha / 2)))
-        error = -float(ndtri(alpha / 4)) * float(np.sqrt(1.0 / a.n + 1.0 / b.n))
+        sigma_upper = float(np.sqrt(spread / chdtri(freedom, 1.0 - alpha / 20)))
+        error = -float(ndtri(alpha / 40)) * float(np.sqrt(1.0 / a.n + 1.0 / b.n))
         mu = max(abs(shift) / sigma_upper - error, 0.0)
         note = f"estimated shift {abs(shift):.6g} (clean outputs are {certificate.distance:.6g} apart)"
     return CertificateBound(gdp_epsilon(mu, delta), mu, (), note)
@@ -140,17 +140,7 @@ def failed_conditions(tallies: tuple[ShapeTally, ShapeTally]) -> tuple[str, ...]
     if not shape.passed:
         refusals.append(f"the noise is not Gaussian: {shape.reason} (p = {shape.p_value:.2g})")
     if not equal_scale_test(a, b, SHAPE_LEVEL).passed:
-        refusals.append(f"the noise scale differs between the sides ({_scale(a):.6g} and {_scale(b):.6g})")
+        refusals.append(
+            f"the noise scale differs between the sides ({a.sample_variance**0.5:.6g} and {b.sample_variance**0.5:.6g})"
+        )
     return tuple(refusals)
-
-
-def _mean(tally: ShapeTally) -> float:
-    return tally.reference.location + tally.reference.scale * tally.mean
-
-
-def _sum_of_squares(tally: ShapeTally) -> float:
-    return tally.reference.scale**2 * tally.m2
-
-
-def _scale(tally: ShapeTally) -> float:
-    return float(np.sqrt(_sum_of_squares(tally) / max(tally.n - 1, 1)))

@@ -13,7 +13,10 @@ def _as_real(name: str, value: object, accepted: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         msg = f"{name} must be {accepted}, got {value!r} of type {type(value).__name__}."
         raise InvalidClaim(msg)
-    return float(value)
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def validate_epsilon(value: object) -> float:

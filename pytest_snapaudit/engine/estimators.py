@@ -200,7 +200,7 @@ def dp_epsilon(p_lower: float, q_upper: float, delta: float) -> float:
 def mu_from_rates(p_lower: float, q_upper: float) -> float:
     """The lower bound on μ that two rates imply under a Gaussian trade-off, at least 0.
 
-    It is Φ⁻¹(p_lower) − Φ⁻¹(q_upper); ``inf`` when exactly one of the rates is 0 or 1.
+    It is Φ⁻¹(p_lower) − Φ⁻¹(q_upper): ``inf`` if p_lower is 1 or q_upper is 0, unless p_lower <= q_upper.
 
     Raises:
         ValueError: for a rate outside [0, 1].

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 
 
 def _positive(owner: str, name: str, value: object) -> float:
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not math.isfinite(value)
-        or value <= 0
-    ):
-        msg = f"{owner}: {name} must be a finite number above 0, got {value!r}."
-        raise ValueError(msg)
-    return float(value)
+    if isinstance(value, Real) and not isinstance(value, bool):
+        try:
+            number = float(value)
+        except OverflowError:
+            number = math.inf
+        if 0.0 < number < math.inf:
+            return number
+    msg = f"{owner}: {name} must be a finite number above 0, got {value!r}."
+    raise ValueError(msg)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,8 @@ TUNING_DRAWS = 20_000
 """Draws per side from the tuning rows on which the event is chosen."""
 
 _VARIANCE_ROWS = 200
+_LEAST_VARIANCE = 1.0 / (4.0 * _VARIANCE_ROWS)
+"""What a few tuning rows without a hit leave open; without it a rare event makes the upper bound wide."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +147,10 @@ def audit_rows(
     return outcomes
 
 
+def _tuned_variance(rates: NDArray[np.float64]) -> float:
+    return float(np.var(rates, ddof=1)) if len(rates) > 1 else 0.25
+
+
 def _draws(settings: Settings, rows: NDArray[Any]) -> int:
     return max(-(-settings.n_trials // len(rows)), 1)
 
@@ -247,5 +253,5 @@ def _rate_bounds(
         return RateBounds(p, q, max(low, 0.0), min(high, 1.0), trials)
     alpha_p, alpha_q = split_alpha(event, n, settings.claim.delta, alpha)
     low = bounds.rowwise_betting_lower(z_p, alpha_p, variance_p)
-    high = bounds.rowwise_betting_upper(z_q, alpha_q, variance_q)
+    high = bounds.rowwise_betting_upper(z_q, alpha_q, max(variance_q, _LEAST_VARIANCE))
     return RateBounds(p, q, low, high, n * _draws(settings, z_p))

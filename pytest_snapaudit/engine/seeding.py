@@ -14,6 +14,7 @@ import hashlib
 import random
 import struct
 import sys
+import threading
 import types
 from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import PurePath
@@ -24,6 +25,8 @@ from numpy.random import Generator
 
 BLOCK = 8192
 """Trials per block: the unit that is seeded."""
+
+_LEGACY_GENERATORS = threading.RLock()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +56,9 @@ class _Hasher:
         self.sha.update(value)
 
     def add(self, obj: object) -> None:
-        if obj is None or isinstance(obj, bool | int | str | bytes | complex):
+        if isinstance(obj, int) and not isinstance(obj, bool):
+            self.text(type(obj).__name__, f"{int(obj):x}")
+        elif obj is None or isinstance(obj, bool | str | bytes | complex):
             self.raw("bytes", obj) if isinstance(obj, bytes) else self.text(type(obj).__name__, str(obj))
         elif isinstance(obj, float):
             self.raw("float", struct.pack(">d", obj))
@@ -62,7 +67,8 @@ class _Hasher:
         elif isinstance(obj, np.ndarray):
             self._array(obj)
         elif isinstance(obj, np.generic):
-            self.add(obj.item() if obj.dtype.kind in "biufcU" else str(obj))
+            item = obj.item() if obj.dtype.kind in "biufcU" else obj
+            self.text(obj.dtype.str, str(obj)) if isinstance(item, np.generic) else self.add(item)
         elif isinstance(obj, PurePath):
             self.text("path", obj.as_posix())
         elif dataclasses.is_dataclass(obj) and not isinstance(obj, type):
@@ -81,8 +87,11 @@ class _Hasher:
             self._opaque(obj)
 
     def _array(self, array: np.ndarray[Any, Any]) -> None:
-        if array.dtype == object:
-            self.text("objects", repr(array.shape))
+        if isinstance(array, np.ma.MaskedArray):
+            self._array(np.ma.getmaskarray(array))
+            array = array.filled()
+        if array.dtype.hasobject:
+            self.text("objects", f"{array.dtype}{array.shape}")
             self._sequence(array.ravel().tolist())
         else:
             self.text("array", f"{array.dtype.str}{array.shape}")
@@ -152,8 +161,15 @@ def block_generator(entropy: tuple[int, ...], phase: int, side: int, block: int)
 
 @contextlib.contextmanager
 def legacy_generators_seeded(rng: Generator) -> Iterator[None]:
-    """Seed ``random``, ``numpy.random`` and (if already imported) torch from ``rng``; restore them after."""
-    seed = int(rng.integers(2**32))
+    """Seed ``random``, ``numpy.random`` and (if already imported) torch from ``rng``; restore them after.
+
+    They are shared by all threads of a process, so one thread at a time has them.
+    """
+    with _LEGACY_GENERATORS:
+        yield from _seeded(int(rng.integers(2**32)))
+
+
+def _seeded(seed: int) -> Iterator[None]:
     python_state, numpy_state = random.getstate(), np.random.get_state()
     torch = sys.modules.get("torch")
     torch_state = torch.get_rng_state() if torch is not None and hasattr(torch, "get_rng_state") else None

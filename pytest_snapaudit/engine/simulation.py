@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -113,6 +114,17 @@ class FixedRowsSource:
 
 
 @dataclass(frozen=True)
+class CopiedSource:
+    """Outputs of a mechanism that returns the same buffer call after call, copied before the next call."""
+
+    source: FixedCleanSource | LiveCleanSource | MixedCleanSource | SamplerSource
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view."""
+        return copy.deepcopy(self.source.draw(n, rng))
+
+
+@dataclass(frozen=True)
 class ConstantSource:
     """A side on which every output is the same, such as an exception in the clean stage."""
 
@@ -130,6 +142,7 @@ Source = (
     | LiveCleanSource
     | MixedCleanSource
     | FixedRowsSource
+    | CopiedSource
     | ConstantSource
 )
 
@@ -140,7 +153,10 @@ def noise_stage(mechanism: Any, rows: NDArray[Any], rng: Generator) -> dict[str,
     if noisy is rows and not rows.flags.writeable:
         noisy = rows.copy()
     release = getattr(mechanism, "release", None)
-    return {WHITE_BOX: noisy, BLACK_BOX: noisy if release is None else release(noisy, rng)}
+    if release is None:
+        return {WHITE_BOX: noisy, BLACK_BOX: noisy}
+    given = noisy.copy() if isinstance(noisy, np.ndarray) else noisy
+    return {WHITE_BOX: noisy, BLACK_BOX: release(given, rng)}
 
 
 def draw_raw(source: Source, n: int, rng: Generator) -> dict[str, Any]:
@@ -155,15 +171,12 @@ def draw_raw(source: Source, n: int, rng: Generator) -> dict[str, Any]:
 
 
 def draw_encoded(source: Source, layouts: dict[str, Layout], n: int, rng: Generator) -> dict[str, Rows]:
-    """(n, d) outputs per view that has a layout; views that are the same object are encoded once."""
+    """(n, d) outputs per view that has a layout; views that are the same object are encoded alike, once."""
     raw = draw_raw(source, n, rng)
-    done: dict[int, Rows] = {}
-    encoded = {}
+    encoded: dict[str, Rows] = {}
     for view, layout in layouts.items():
-        key = id(raw[view])
-        if key not in done:
-            done[key] = layout.encode(raw[view], n)
-        encoded[view] = done[key]
+        same = [seen for seen in encoded if raw[seen] is raw[view] and layouts[seen] == layout]
+        encoded[view] = encoded[same[0]] if same else layout.encode(raw[view], n)
     return encoded
 
 

@@ -107,26 +107,28 @@ def merge_rows(rows: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[A
 
     NaN equals NaN, and 0.0 equals -0.0.
     """
-    place: dict[bytes, int] = {}
-    first: list[int] = []
-    index = np.empty(len(rows), dtype=np.intp)
-    for i, row in enumerate(_comparable(rows)):
-        index[i] = place.setdefault(row.tobytes(), len(first))
-        if index[i] == len(first):
-            first.append(i)
+    keys = _keys(rows)
+    first: dict[bytes, int] = {}
+    for i, key in enumerate(keys):
+        first.setdefault(key, i)
+    place = {key: j for j, key in enumerate(first)}
     merged = np.zeros(len(first), dtype=np.int64)
-    np.add.at(merged, index, counts)
-    return rows[first], merged
+    np.add.at(merged, np.fromiter((place[key] for key in keys), np.intp, len(keys)), counts)
+    return rows[list(first.values())], merged
 
 
-def _comparable(rows: NDArray[Any]) -> NDArray[Any]:
-    """Rows of which two are equal exactly if their bytes are."""
+def _keys(rows: NDArray[Any]) -> list[bytes]:
+    """Bytes for each row, the same exactly if the rows are equal."""
     flat = np.ascontiguousarray(rows).reshape(len(rows), -1)
     if flat.dtype.kind == "c":
         flat = np.concatenate([flat.real, flat.imag], axis=1)
     if flat.dtype.kind == "f":
         flat = np.where(np.isnan(flat), np.asarray(np.nan, dtype=flat.dtype), flat + flat.dtype.type(0))
-    return flat
+    width = flat.shape[1] * flat.dtype.itemsize
+    if width == 0:
+        return [b""] * len(flat)
+    flat = np.ascontiguousarray(flat)
+    return [bytes(key) for key in flat.view(np.dtype((np.void, width))).ravel().tolist()]
 
 
 @dataclass(frozen=True, eq=False)

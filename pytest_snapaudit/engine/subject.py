@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
+from numpy.random import Generator
 from numpy.typing import NDArray
 
 from pytest_snapaudit.engine.errors import DeclarationMismatch, MechanismError, VacuousAudit
@@ -232,12 +233,16 @@ def _clean(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...], i
     """One clean output, or :class:`Raised`. Both sides share the stream, which couples their randomness."""
     rng = block_generator(entropy, CLEAN_PHASE, 0, index)
     with legacy_generators_seeded(rng):
-        try:
-            return _clean_array(mechanism.clean(dataset, rng), label)
-        except MechanismError:
-            raise
-        except Exception as raised:
-            return Raised(raised)
+        return _evaluate(mechanism, dataset, label, rng)
+
+
+def _evaluate(mechanism: Any, dataset: Any, label: str, rng: Generator) -> Any:
+    try:
+        return _clean_array(mechanism.clean(dataset, rng), label)
+    except MechanismError:
+        raise
+    except Exception as raised:
+        return Raised(raised)
 
 
 def _first_clean(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...]) -> Any:
@@ -270,7 +275,9 @@ def same_array(a: NDArray[Any], b: NDArray[Any]) -> bool:
 def _many_cleans(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...], n_snapshots: int) -> Any:
     """Clean outputs for tuning (a quarter) and for certifying, as one array, or :class:`Raised`."""
     total = n_snapshots + max(n_snapshots // 4, 1)
-    values = [_clean(mechanism, dataset, label, entropy, i) for i in range(total)]
+    rng = block_generator(entropy, CLEAN_PHASE, 0, 0)
+    with legacy_generators_seeded(rng):
+        values = [_evaluate(mechanism, dataset, label, rng) for _ in range(total)]
     raised = [value for value in values if isinstance(value, Raised)]
     if raised:
         return raised[0] if len(raised) == total else _mixed_failure(label, raised[0], len(raised), total)

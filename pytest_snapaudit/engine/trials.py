@@ -23,6 +23,7 @@ from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.certificates import (
     CertificateBound,
     GaussianCertificate,
+    failed_conditions,
     gaussian_bound,
     prepare,
 )
@@ -31,6 +32,7 @@ from pytest_snapaudit.engine.goodness_of_fit import ShapeTally
 from pytest_snapaudit.engine.looks import PILOT, Look, schedule
 from pytest_snapaudit.engine.outcomes import Layout, Rows, fit_layout
 from pytest_snapaudit.engine.result import RateBounds
+from pytest_snapaudit.engine.seeding import BLOCK
 from pytest_snapaudit.engine.simulation import (
     FIRST_LOOK_PHASE,
     PILOT_PHASE,
@@ -151,17 +153,29 @@ def audit_trials(subject: Subject, settings: Settings, shares: dict[str, AlphaSh
             _tune(state, subject, view, layouts[view], look, settings)
         tallies = _count_look(subject, settings, look, layouts, certificate, states, tallies)
         trials += look.trials
-        for state in states.values():
+        for view, state in states.items():
             _bound_view(state, look, settings, subject)
-            if certificate is not None and tallies is not None:
+            if certificate is not None and tallies is not None and view == subject.noise_view:
                 _bound_certificate(state, certificate, tallies, look, settings)
-        if any(
-            state.epsilon_lower > settings.claim.epsilon
-            for view, state in states.items()
-            if view in subject.covered
-        ):
+        if _decided(states, subject, settings, tallies):
             break
     return TrialsOutcome(states, trials, looks, pilot, refusals, tallies)
+
+
+def _decided(
+    states: dict[str, ViewState],
+    subject: Subject,
+    settings: Settings,
+    tallies: tuple[ShapeTally, ShapeTally] | None,
+) -> bool:
+    """Whether a covered view refutes the claim; rates read as Gaussian also need their declaration tested."""
+    if settings.estimator == "gdp" and (tallies is None or failed_conditions(tallies)):
+        return False
+    return any(
+        state.epsilon_lower > settings.claim.epsilon
+        for view, state in states.items()
+        if view in subject.covered
+    )
 
 
 def _certificate(
@@ -176,16 +190,26 @@ def _certificate(
 def _pilot(
     subject: Subject, settings: Settings, trials: int
 ) -> tuple[dict[str, tuple[Rows, Rows]], dict[str, Layout]]:
-    (task,) = block_tasks(subject.sources, settings.entropy, PILOT_PHASE, trials)
-    raw = task.raw()
+    first, *more = block_tasks(subject.sources, settings.entropy, PILOT_PHASE, trials)
+    raw, n = first.raw(), first.trials
     views = subject.views if subject.noise is None else (*subject.views, subject.noise_view)
-    pilot, layouts = {}, {}
+    blocks, layouts = {}, {}
     for view in dict.fromkeys(views):
         sides = raw[0][view], raw[1][view]
-        check_pilot(subject.name, sides, trials)
-        layouts[view] = fit_layout([(side, trials) for side in sides])
-        pilot[view] = (layouts[view].encode(sides[0], trials), layouts[view].encode(sides[1], trials))
-    return pilot, layouts
+        check_pilot(subject.name, sides, n)
+        layouts[view] = layout = fit_layout([(side, n) for side in sides])
+        blocks[view] = [(layout.encode(sides[0], n), layout.encode(sides[1], n))]
+    widest = max(of_view[0][0].nbytes for of_view in blocks.values()) / n
+    for task in more[: max(int(TUNING_BYTES / (widest * BLOCK)) - 1, 0)]:
+        reference, canary = task.encoded(layouts)
+        for view, of_view in blocks.items():
+            of_view.append((reference[view], canary[view]))
+    return {view: _joined(of_view) for view, of_view in blocks.items()}, layouts
+
+
+def _joined(blocks: list[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
+    reference, canary = zip(*blocks, strict=True)
+    return np.concatenate(reference), np.concatenate(canary)
 
 
 def _room(state: ViewState) -> int:
@@ -199,7 +223,7 @@ def _tune(
 ) -> None:
     if state.event is not None and len(state.tuning) == 1:
         return
-    reference, canary = (np.concatenate(side) for side in zip(*state.tuning, strict=True))
+    reference, canary = _joined(state.tuning)
     state.tuning = [(reference, canary)]
     state.event = choose_event(
         reference,

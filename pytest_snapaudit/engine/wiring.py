@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -10,9 +9,23 @@ from typing import Any
 import numpy as np
 
 from pytest_snapaudit.engine.errors import MechanismError
-from pytest_snapaudit.engine.outcomes import Raised, as_batch, is_numeric, iterate_outputs, numeric_rows
+from pytest_snapaudit.engine.outcomes import (
+    Raised,
+    as_batch,
+    is_numeric,
+    iterate_outputs,
+    leaves,
+    numeric_rows,
+)
 from pytest_snapaudit.engine.seeding import block_generator
-from pytest_snapaudit.engine.simulation import PROBE, FixedCleanSource, Source, draw_raw
+from pytest_snapaudit.engine.simulation import (
+    PROBE,
+    ConstantSource,
+    CopiedSource,
+    FixedCleanSource,
+    Source,
+    draw_raw,
+)
 from pytest_snapaudit.engine.subject import Subject
 
 _PROBE_TRIALS = 16
@@ -64,18 +77,34 @@ def probe(subject: Subject, entropy: tuple[int, ...]) -> tuple[Subject, bool]:
 
     Returns:
         The subject, with clean outputs handed out as writable copies if ``privatize`` writes into them, and
-        whether equal seeds gave equal outputs.
+        outputs copied if one call overwrites those of another; and whether equal seeds gave equal outputs.
     """
-    sources = tuple(_writable(source, entropy) for source in subject.sources)
-    subject = replace(subject, sources=(sources[0], sources[1]))
-    same = all(
-        _equal(
-            draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, 0)),
-            draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, 0)),
-        )
-        for side, source in enumerate(subject.sources)
+    found = [_probe_source(source, entropy, side) for side, source in enumerate(subject.sources)]
+    sources = found[0][0], found[1][0]
+    return replace(subject, sources=sources), all(same for _, same in found)
+
+
+def _probe_source(source: Source, entropy: tuple[int, ...], side: int) -> tuple[Source, bool]:
+    source = _writable(source, entropy)
+    first, second = (
+        draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, 0)) for _ in range(2)
     )
-    return subject, same
+    if not isinstance(source, ConstantSource | CopiedSource) and _share_memory(first, second):
+        return _probe_source(CopiedSource(source), entropy, side)
+    return source, _same(first, second)
+
+
+def _share_memory(first: Any, second: Any) -> bool:
+    """Whether the outputs of two calls are, or hold, the same arrays."""
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.may_share_memory(first, second)
+    if isinstance(first, dict) and isinstance(second, dict):
+        return any(_share_memory(first[key], second[key]) for key in first.keys() & second.keys())
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return any(_share_memory(a, b) for a, b in zip(first, second, strict=False))
+    if isinstance(first, list) or hasattr(first, "data_ptr"):
+        return first is second
+    return False
 
 
 def _writable(source: Source, entropy: tuple[int, ...]) -> Source:
@@ -88,10 +117,6 @@ def _writable(source: Source, entropy: tuple[int, ...]) -> Source:
     return source
 
 
-def _equal(first: dict[str, Any], second: dict[str, Any]) -> bool:
-    return all(_same(first[view], second[view]) for view in first)
-
-
 def _same(a: Any, b: Any) -> bool:
     if isinstance(a, Raised | Exception) or isinstance(b, Raised | Exception):
         return type(a) is type(b)
@@ -99,11 +124,7 @@ def _same(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, float) and isinstance(b, float):
-        return a == b or (math.isnan(a) and math.isnan(b))
-    try:
-        first, second = np.asarray(a), np.asarray(b)
-        floating = first.dtype.kind in "fc" and second.dtype.kind in "fc"
-        return bool(np.array_equal(first, second, equal_nan=floating))
-    except (TypeError, ValueError):
-        return type(a) is type(b)
+    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype != object and b.dtype != object:
+        floating = a.dtype.kind in "fc" and b.dtype.kind in "fc"
+        return bool(np.array_equal(a, b, equal_nan=floating))
+    return list(map(str, leaves(a))) == list(map(str, leaves(b)))

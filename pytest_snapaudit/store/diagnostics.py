@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.spatial.distance import cdist
 from scipy.stats import beta
 
 from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair, merge_rows
@@ -146,17 +147,36 @@ def _distances(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float | Non
         return dict.fromkeys(NORMS)
     wide = np.complex128 if "c" in (left.dtype.kind, right.dtype.kind) else np.float64
     left, right = left.astype(wide), right.astype(wide)
+    plain = wide is np.float64 and bool(np.isfinite(left).all() and np.isfinite(right).all())
+    step = max(1, _BLOCK // max(1, len(right) if plain else right.size))
     largest = dict.fromkeys(NORMS, 0.0)
-    step = max(1, _BLOCK // max(1, right.size))
+    if left.shape[1] == 0:
+        return dict(largest)
     for start in range(0, len(left), step):
-        block = left[start : start + step, None, :]
-        with np.errstate(invalid="ignore", over="ignore"):
-            gap = np.abs(block - right[None])
-            gap[(block == right[None]) | (np.isnan(block) & np.isnan(right[None]))] = 0.0
-            gap[np.isnan(gap)] = np.inf
-            if gap.size:
-                scale = gap.max()
-                largest["l1"] = max(largest["l1"], float(gap.sum(axis=2).max()))
-                largest["l2"] = max(largest["l2"], float(np.sqrt((gap * gap).sum(axis=2)).max()))
-                largest["linf"] = max(largest["linf"], float(scale))
+        block = left[start : start + step]
+        found = _plain_largest(block, right) if plain else _largest(block, right)
+        largest = {norm: max(value, found[norm]) for norm, value in largest.items()}
     return {norm: value if math.isfinite(value) else None for norm, value in largest.items()}
+
+
+def _plain_largest(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float]:
+    """For finite real rows."""
+    return {
+        "l1": float(cdist(left, right, "cityblock").max()),
+        "l2": float(cdist(left, right, "euclidean").max()),
+        "linf": float(cdist(left, right, "chebyshev").max()),
+    }
+
+
+def _largest(left: NDArray[Any], right: NDArray[Any]) -> dict[str, float]:
+    """For any rows: equal entries are at distance 0, and NaN is infinitely far from anything else."""
+    ours, theirs = left[:, None, :], right[None]
+    with np.errstate(invalid="ignore", over="ignore"):
+        gap = np.abs(ours - theirs)
+        gap[(ours == theirs) | (np.isnan(ours) & np.isnan(theirs))] = 0.0
+        gap[np.isnan(gap)] = np.inf
+        return {
+            "l1": float(gap.sum(axis=2).max()),
+            "l2": float(np.sqrt((gap * gap).sum(axis=2)).max()),
+            "linf": float(gap.max()),
+        }

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair, merge_rows
 
-_SCREENED = 4
+_PROJECTIONS = 4
 
 
 def validate_tolerance(value: object, where: str) -> float:
@@ -63,19 +63,34 @@ def round_rows(rows: ArrayLike, tolerance: float, *, anchors: NDArray[Any] | Non
     pool = array if anchors is None else np.concatenate([anchors.astype(array.dtype), array])
     wide = np.complex128 if array.dtype.kind == "c" else np.float64
     flat = pool.reshape(len(pool), -1).astype(wide)
-    kept = np.empty_like(flat)
+    sketch, slack = _sketch(flat, tolerance)
+    kept, kept_sketch = np.empty_like(flat), np.empty_like(sketch)
     origin = np.empty(len(pool), dtype=np.intp)
     leaders = np.arange(len(pool))
     count = 0
     for i, row in enumerate(flat):
-        screened = np.flatnonzero(_near(kept[:count, :_SCREENED], row[:_SCREENED], tolerance))
+        screened = np.flatnonzero((np.abs(kept_sketch[:count] - sketch[i]) <= slack).all(axis=1))
         near = screened[_near(kept[screened], row, tolerance)]
         if len(near):
             leaders[i] = origin[near[0]]
         else:
-            kept[count], origin[count] = row, i
+            kept[count], kept_sketch[count], origin[count] = row, sketch[i], i
             count += 1
     return pool[leaders[earlier:]]
+
+
+def _sketch(flat: NDArray[Any], tolerance: float) -> tuple[NDArray[Any], float]:
+    """Random signed sums of each row, (n, 4), and how far apart those of two near rows can be.
+
+    Near rows have their NaNs and infinities in the same places, so these can count as 0. The second term of
+    the slack bounds the rounding errors of the sums.
+    """
+    finite = np.where(np.isfinite(flat), flat, 0)
+    scale = max(float(np.abs(finite.view(np.float64)).max()), float(np.finfo(float).tiny))
+    width = flat.shape[1]
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (width, _PROJECTIONS))
+    slack = width * (tolerance / scale + 16 * width * float(np.finfo(float).eps))
+    return (finite / scale) @ signs, slack
 
 
 def _near(rows: NDArray[Any], row: NDArray[Any], tolerance: float) -> NDArray[np.bool_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -49,6 +49,7 @@ class StoredEntry:
         size: bytes on disk, manifest and data file.
         date: when it was recorded (ISO 8601, UTC), or None if unknown.
         problem: why it cannot be used, as far as is known without reading the data file; else empty.
+        provenance: where its rows come from, as given when it was recorded; empty if unknown.
     """
 
     name: str
@@ -57,6 +58,7 @@ class StoredEntry:
     size: int
     date: str | None = None
     problem: str = ""
+    provenance: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     @property
     def key(self) -> str:
@@ -279,13 +281,14 @@ class SnapshotStore:
 
 def _entry(folder: Path, path: Path) -> StoredEntry:
     date, problem, size = None, "", path.lstat().st_size
+    provenance: Mapping[str, Any] = {}
     try:
         manifest = read_manifest(folder, path.stem)
         if manifest is not None:
-            date = manifest.date
+            date, provenance = manifest.date, manifest.provenance
             size += (folder / manifest.data_file).lstat().st_size
     except UnreadableEntry as error:
         problem = str(error)
     except FileNotFoundError:
         problem = "its data file does not exist"
-    return StoredEntry(folder.name, path.stem, path, size, date, problem)
+    return StoredEntry(folder.name, path.stem, path, size, date, problem, provenance)

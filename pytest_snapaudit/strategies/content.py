@@ -126,7 +126,8 @@ def _floats(
             low / 2 + high / 2,
             next_to(high, -math.inf),
         ]
-        outer = [high + width, low - width, next_to(high, math.inf), next_to(low, -math.inf)]
+        # Further out than the width, which is what one unclipped row may rightly move a sum by.
+        outer = [high + 2 * width, low - 2 * width, next_to(high, math.inf), next_to(low, -math.inf)]
         calm_inside = st.floats(low, high)
     admitted = (-largest, largest) if beyond else (low, high)
 
@@ -156,7 +157,7 @@ def _integers(
             msg = f"{owner}: bounds must hold at least one {dtype} value, got {limits!r}."
             raise ValueError(msg)
         width = high - low
-        outer = [high + 1, low - 1, high + 1 + width, low - 1 - width]
+        outer = [high + 2 * width + 1, low - 2 * width - 1, high + 1, low - 1]
     admitted = (smallest, largest) if beyond else (low, high)
     inner = [0, 1, -1] if limits is None else [0, low, high, low + 1, high - 1]
     # Any two of the values from half the range upwards overflow when added.

@@ -156,18 +156,26 @@ def _owned(rows: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list[An
     return st.one_of(row_lists(rows, 1, most), saturated)
 
 
-@st.composite
 def _one_user_apart(
-    draw: st.DrawFn, content: Content[Any], adjacency: str, max_users: int, most: int
-) -> NeighbouringPair[GroupedRows]:
-    others = draw(
-        st.one_of(
-            st.lists(row_lists(content.calm, 1, min(most, 3)), max_size=max_users),
-            st.lists(row_lists(content.wild, 1, min(most, 3)), max_size=max_users),
-        )
+    content: Content[Any], adjacency: str, max_users: int, most: int
+) -> st.SearchStrategy[NeighbouringPair[GroupedRows]]:
+    few = min(most, 3)
+    others = st.one_of(
+        st.lists(row_lists(content.calm, 1, few), max_size=max_users),
+        st.lists(row_lists(content.wild, 1, few), max_size=max_users),
     )
-    rest: GroupedRows = [(user, row) for user, rows in enumerate(others, start=1) for row in rows]
-    any_rows = st.one_of(_owned(content.calm, most), _owned(content.wild, most))
+    owned = st.one_of(_owned(content.calm, most), _owned(content.wild, most))
+    return _user_apart(others, owned, adjacency)
+
+
+@st.composite
+def _user_apart(
+    draw: st.DrawFn,
+    others: st.SearchStrategy[list[list[Any]]],
+    any_rows: st.SearchStrategy[list[Any]],
+    adjacency: str,
+) -> NeighbouringPair[GroupedRows]:
+    rest: GroupedRows = [(user, row) for user, rows in enumerate(draw(others), start=1) for row in rows]
     owned = draw(any_rows)
     scattered = draw(st.booleans())
     if adjacency == ADD_REMOVE:

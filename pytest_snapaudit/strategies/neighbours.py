@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike
 from pytest_snapaudit.strategies._arguments import (
     ADD_REMOVE,
     ADJACENCIES,
+    REPLACE_ONE,
     choice,
     flag,
     integer,
@@ -48,22 +49,36 @@ def references(content: Content[R], min_size: int, max_size: int) -> st.SearchSt
     return st.one_of(row_lists(content.calm, min_size, max_size), row_lists(content.wild, min_size, max_size))
 
 
-@st.composite
-def _one_row_apart(
-    draw: st.DrawFn, content: Content[R], adjacency: str, min_size: int, max_size: int
-) -> NeighbouringPair[list[R]]:
+def _one_row_apart(content: Content[R], adjacency: str, min_size: int, max_size: int) -> Rows[R]:
     if adjacency == ADD_REMOVE:
-        reference = draw(references(content, min_size, max_size))
-        duplicates = [st.sampled_from(reference)] if reference else []
-        row = draw(st.one_of([content.wild, *duplicates]))
-        position = len(reference) - draw(st.integers(0, len(reference)))
-        return NeighbouringPair(reference, [*reference[:position], row, *reference[position:]], adjacency)
-    reference = draw(references(content, max(min_size, 1), max_size))
+        return _row_added(references(content, min_size, max_size), content.wild)
+    return _row_replaced(references(content, max(min_size, 1), max_size), content)
+
+
+@st.composite
+def _row_added(
+    draw: st.DrawFn, datasets: st.SearchStrategy[list[R]], rows: st.SearchStrategy[R]
+) -> NeighbouringPair[list[R]]:
+    reference = draw(datasets)
+    # One time in eight the new row duplicates an old one.
+    twin = draw(st.integers(0, 7)) == 7 and len(reference) > 0
+    row = reference[draw(st.integers(0, len(reference) - 1))] if twin else draw(rows)
+    position = len(reference) - draw(st.integers(0, len(reference)))
+    return NeighbouringPair(reference, [*reference[:position], row, *reference[position:]], ADD_REMOVE)
+
+
+@st.composite
+def _row_replaced(
+    draw: st.DrawFn, datasets: st.SearchStrategy[list[R]], content: Content[R]
+) -> NeighbouringPair[list[R]]:
+    reference = draw(datasets)
     position = len(reference) - 1 - draw(st.integers(0, len(reference) - 1))
     old = reference[position]
-    opposite = [st.just(content.opposite(old))] if content.opposite else []
-    row = draw(st.one_of([content.wild, *opposite]).filter(lambda drawn: not same(drawn, old)))
-    return NeighbouringPair(reference, [*reference[:position], row, *reference[position + 1 :]], adjacency)
+    turned = content.opposite is not None and draw(st.integers(0, 3)) == 3
+    row = content.opposite(old) if turned and content.opposite else draw(content.wild)
+    if same(row, old):
+        row = draw(content.wild.filter(lambda drawn: not same(drawn, old)))
+    return NeighbouringPair(reference, [*reference[:position], row, *reference[position + 1 :]], REPLACE_ONE)
 
 
 def _sizes(owner: str, adjacency: str, min_size: object, max_size: object) -> tuple[int, int]:
@@ -222,20 +237,19 @@ def neighbouring_texts(
     if canary is None:
         return _one_row_apart(content, adjacency, low, high)
     rows = st.just(canary) if labels is None else st.tuples(st.just(canary), st.sampled_from(labels))
-    return _with_row(content, rows, adjacency, low, high)
+    replaced = 0 if adjacency == ADD_REMOVE else 1
+    return _with_row(references(content, max(low, replaced), high), rows, adjacency, replaced)
 
 
 @st.composite
 def _with_row(
     draw: st.DrawFn,
-    content: Content[R],
+    datasets: st.SearchStrategy[list[R]],
     rows: st.SearchStrategy[R],
     adjacency: str,
-    min_size: int,
-    max_size: int,
+    replaced: int,
 ) -> NeighbouringPair[list[R]]:
-    replaced = 0 if adjacency == ADD_REMOVE else 1
-    reference = draw(references(content, max(min_size, replaced), max_size))
+    reference = draw(datasets)
     position = len(reference) - replaced - draw(st.integers(0, len(reference) - replaced))
     canary = [*reference[:position], draw(rows), *reference[position + replaced :]]
     return NeighbouringPair(reference, canary, adjacency)

@@ -65,7 +65,7 @@ def test_every_place_gives_the_claim(audits):
         """,
         "-s",
     )
-    run.result.assert_outcomes(passed=11, warnings=6)
+    run.result.assert_outcomes(passed=10, warnings=3)
     assert _resolved(run) == {
         "function": "(2, 1e-05)",
         "inherits": "(3, 0)",

@@ -220,6 +220,8 @@ def test_entries_are_listed_and_removed(store):
         data = json.loads(entry.path.read_text())["data"]["file"]
         assert entry.size == entry.path.stat().st_size + (entry.path.parent / data).stat().st_size
         assert (entry.date, entry.problem) == ("2024-01-01", "")
+        assert entry.provenance == {"date": "2024-01-01"}
+        assert len({entry, entry}) == 1
         store.remove(entry)
         store.remove(entry)
     assert store.entries() == []

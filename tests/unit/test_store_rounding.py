@@ -45,6 +45,41 @@ def test_rounding_moves_little_and_twice_changes_nothing(rows, tolerance):
     assert all(row.tobytes() in originals for row in rounded)
 
 
+@given(
+    arrays(
+        np.float64, (25, 3), elements=st.floats(-1e308, 1e308) | st.sampled_from([np.nan, np.inf, 1e-300])
+    ),
+    st.sampled_from([1e-300, 1e-3, 1.0, 1e300]),
+)
+@settings(deadline=None)
+def test_rounding_is_what_comparing_every_pair_gives(rows, tolerance):
+    leaders: list[np.ndarray] = []
+    for row, rounded in zip(rows, round_rows(rows, tolerance), strict=True):
+        with np.errstate(all="ignore"):
+            near = [
+                leader
+                for leader in leaders
+                if (
+                    (np.abs(leader - row) < tolerance) | (leader == row) | (np.isnan(leader) & np.isnan(row))
+                ).all()
+            ]
+        if not near:
+            leaders.append(row)
+        assert rounded.tobytes() == (near or [row])[0].tobytes()
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_the_shortcut_for_distant_rows_never_separates_near_ones(scale):
+    """Drift of almost the tolerance in every coordinate, in 500 dimensions, at three magnitudes."""
+    rng = np.random.default_rng(0)
+    row = scale * rng.normal(size=500)
+    tolerance = 1e-3 * scale
+    drifted = row + 0.999 * tolerance * rng.choice([-1.0, 1.0], size=(200, 500))
+    aligned = row + 0.999 * tolerance * np.array([[1.0], [-1.0]])
+    rounded = round_rows(np.concatenate([row[None], drifted, aligned]), tolerance)
+    assert (rounded == row).all()
+
+
 def test_exactly_the_tolerance_apart_stays_apart():
     assert round_rows([[0.0], [0.5], [0.499]], 0.5).tolist() == [[0.0], [0.5], [0.0]]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,17 @@ class TwoStageMechanism:
     def sample(self, dataset: Any, n: int, rng: Generator) -> Outputs:
         """Draw ``n`` independent outputs of the whole mechanism on ``dataset``."""
         return self.noise(self.clean(dataset), n, rng)
+
+    def __repr__(self) -> str:
+        """Both stages by name and parameters, the same in every process."""
+        return f"TwoStageMechanism({_stage_in_words(self.clean)}, {_stage_in_words(self.noise)})"
+
+
+def _stage_in_words(stage: Callable[..., Any]) -> str:
+    if not isinstance(stage, partial):
+        return stage.__name__
+    parameters = ", ".join(f"{name}={value!r}" for name, value in stage.keywords.items())
+    return f"{stage.func.__name__}({parameters})"
 
 
 @dataclass(frozen=True)

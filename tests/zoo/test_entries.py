@@ -126,6 +126,13 @@ def test_sampling_leaves_the_datasets_alone(
     assert repr(neighbours) == before
 
 
+def test_a_mechanism_prints_its_stages() -> None:
+    texts = {repr(mechanism) for mechanism, _ in MECHANISMS.values()}
+    assert not any("0x" in text for text in texts)
+    by_name = repr(MECHANISMS["pipelinedp-vector-eps-broken"][0])
+    assert by_name == "TwoStageMechanism(column_sums(width=3), add_laplace(scale=1.0))"
+
+
 def _draw_in_worker(mechanism: TwoStageMechanism, dataset: Any) -> Outputs:
     return mechanism.sample(dataset, 50, np.random.default_rng(3))
 

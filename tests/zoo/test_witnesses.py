@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,19 +12,24 @@ from numpy.typing import NDArray
 from .catalogue import BUGS
 from .entry import Outputs
 
-Event = Callable[[Outputs], NDArray[Any]]
+Event = Callable[[Outputs], NDArray[np.bool_]]
 BUG = {bug.id: bug for bug in BUGS}
 
 
 def equals(value: float, column: int | None = None) -> Event:
     """The output, or one of its columns, is exactly ``value``."""
-    return lambda outputs: np.asarray((outputs if column is None else outputs[:, column]) == value)
+
+    def event(outputs: Outputs) -> NDArray[np.bool_]:
+        compared = outputs if column is None else outputs[:, column]
+        return np.asarray(compared == value, bool)
+
+    return event
 
 
-def finer_than_one(outputs: Outputs) -> NDArray[Any]:
+def finer_than_one(outputs: Outputs) -> NDArray[np.bool_]:
     """Below ¼ and no multiple of 2⁻⁵³: out of reach of noise that was added to 1."""
     scaled = outputs * 2.0**53
-    return np.logical_and(np.abs(outputs) < 0.25, np.rint(scaled) != scaled)
+    return np.asarray((np.abs(outputs) < 0.25) & (np.rint(scaled) != scaled), bool)
 
 
 WITNESSES: dict[str, tuple[int, float, Event]] = {

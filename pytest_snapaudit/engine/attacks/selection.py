@@ -32,10 +32,12 @@ def approximate_rate_bounds(
     z_p, z_q = -ndtri(alpha_p), -ndtri(alpha_q)
     k = np.maximum(k_p, 1e-9)
     thin = np.sqrt(np.maximum(1.0 - k / (n + 1.0), 1e-12))
-    low = k * np.maximum(1.0 - 1.0 / (9.0 * k) - z_p * thin / (3.0 * np.sqrt(k)), 0.0) ** 3
+    root = np.maximum(1.0 - 1.0 / (9.0 * k) - z_p * thin / (3.0 * np.sqrt(k)), 0.0)
+    low = k * root * root * root
     k = k_q + 1.0
     thin = np.sqrt(np.maximum(1.0 - k / (n + 1.0), 1e-12))
-    high = k * (1.0 - 1.0 / (9.0 * k) + z_q * thin / (3.0 * np.sqrt(k))) ** 3
+    root = 1.0 - 1.0 / (9.0 * k) + z_q * thin / (3.0 * np.sqrt(k))
+    high = k * root * root * root
     return np.where(k_p > 0, low / n, 0.0), np.minimum(high / n, 1.0)
 
 

@@ -162,3 +162,37 @@ def test_a_recording_is_written_whole_and_read_without_pickle(record: ModuleType
             "reference": [["a", "b"]],
             "canary": [["a", "c"]],
         }
+
+
+def recorded(record: ModuleType, name: str) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    with np.load(record.RECORDED / f"{name}.npz", allow_pickle=False) as stored:
+        return stored["reference"], stored["canary"]
+
+
+def test_the_recorded_votes_follow_the_canary(record: ModuleType) -> None:
+    reference, canary = recorded(record, "private_voting")
+    assert reference.tolist() == [["Sports", "Sports", "Sports"]]
+    assert canary.tolist() == [["Science", "Sports", "Sports"]]
+
+
+def test_the_recorded_texts_follow_the_canary_word_for_word(record: ModuleType) -> None:
+    reference, canary = recorded(record, "embedding_space_texts")
+    assert (reference[0, 0], canary[0, 0]) == record.SIGNALS
+    assert reference.shape == canary.shape == (1, 16)
+    np.testing.assert_array_equal(reference[:, 1:], canary[:, 1:])
+
+
+@pytest.mark.parametrize("partitions", range(1, 17))
+def test_the_recorded_mean_embeddings_are_1_52_over_t_apart(record: ModuleType, partitions: int) -> None:
+    reference, canary = (rows[0, :partitions].mean(axis=0) for rows in recorded(record, "embedding_space"))
+    distance = float(np.linalg.norm(reference - canary))
+    assert distance == pytest.approx(1.5234 / partitions, rel=1e-4)
+
+
+def test_the_recorded_embeddings_are_unit_vectors_and_fit_the_candidates(record: ModuleType) -> None:
+    sides = recorded(record, "embedding_space")
+    for rows, candidate in zip(sides, recorded(record, "embedding_space_candidates"), strict=True):
+        assert rows.shape == (1, 16, 384)
+        assert rows.dtype == candidate.dtype == np.float32
+        np.testing.assert_allclose(np.linalg.norm(rows, axis=2), 1, atol=1e-6)
+        np.testing.assert_allclose(rows[:, 0], candidate, atol=1e-5)
