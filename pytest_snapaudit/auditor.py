@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
 from pytest_snapaudit.arguments import positive_integer
-from pytest_snapaudit.claims import resolve_claim
-from pytest_snapaudit.engine.audit import audit
-from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.errors import (
     DeclarationMismatch,
     InconclusiveAudit,
@@ -22,47 +17,18 @@ from pytest_snapaudit.engine.errors import (
     PrivacyViolation,
     VacuousAudit,
 )
-from pytest_snapaudit.engine.mechanism import mechanism_name
 from pytest_snapaudit.engine.result import AuditResult, Verdict
-from pytest_snapaudit.engine.seeding import Digest, digest
 from pytest_snapaudit.engine.snapshot import SnapshotPair
-from pytest_snapaudit.examples import Example, current_example, exempt_from_deadline, on_failure
+from pytest_snapaudit.examples import Example, current_example, on_failure
 from pytest_snapaudit.names import DISABLED, ITEM, OPTIONS
 from pytest_snapaudit.outcomes import SnapauditWarning
 from pytest_snapaudit.recording import Record, SnapshotRecorder
 from pytest_snapaudit.report import failure
+from pytest_snapaudit.requests import DEFAULT_SNAPSHOTS, AuditRequest, resolve
 from pytest_snapaudit.session import RunningTest, running_test
 from pytest_snapaudit.store import JSON
-from pytest_snapaudit.subjects import as_mechanism, cache_key, configuration_digest
 
 __tracebackhide__ = True  # frames of this module say nothing to the author of a test
-
-DEFAULT_SNAPSHOTS = 2_000
-
-
-@dataclass(frozen=True)
-class _Request:
-    """One call of ``check`` or ``measure``, resolved."""
-
-    mechanism: Any
-    neighbours: Any
-    claim: PrivacyClaim
-    options: dict[str, Any]
-    executor: Executor | None
-    identity: Digest
-    seed: tuple[int, ...]
-
-    def run(self, confidence: float) -> AuditResult:
-        """Run the audit; verdict and bounds depend on the request and ``confidence`` alone."""
-        return audit(
-            self.mechanism,
-            self.neighbours,
-            self.claim,
-            confidence=confidence,
-            seed=self.seed,
-            executor=self.executor,
-            **self.options,
-        )
 
 
 class PrivacyAuditor:
@@ -145,8 +111,9 @@ class PrivacyAuditor:
                 :func:`~pytest_snapaudit.engine.audit.audit`.
         """
         running = self._running("check")
-        request = self._request(
+        request = resolve(
             running,
+            self._options,
             mechanism,
             neighbours,
             epsilon=epsilon,
@@ -194,8 +161,9 @@ class PrivacyAuditor:
             InvalidClaim, TypeError, ValueError, MechanismError, VacuousAudit: as :meth:`check`.
         """
         running = self._running("measure")
-        request = self._request(
+        request = resolve(
             running,
+            self._options,
             mechanism,
             neighbours,
             epsilon=epsilon,
@@ -212,10 +180,10 @@ class PrivacyAuditor:
             executor=executor,
         )
         example = current_example(getattr(running.item, "obj", None))
-        key = ("measure", cache_key(request.identity, request.mechanism))
+        key = ("measure", request.key())
         result = running.verdicts.get(key)
         if result is None:
-            result = self._run(running, request, running.confidence(self._options), example)
+            result = self._run(running, request, running.confidence(self._options))
             running.verdicts[key] = result
         running.show(key, result, gated=False, in_example=example is not None)
         return result
@@ -237,11 +205,13 @@ class PrivacyAuditor:
 
         Args:
             name: of the entry.
-            record: ``record(dataset, size, rng)`` returns ``size`` rows, an array of shape (size, *shape).
+            record: ``record(dataset, size, rng)`` returns ``size`` rows, an array of shape (size, *shape). An
+                attribute ``record.provenance``, a mapping of JSON (model, versions), is stored beside them.
             neighbours: the (reference, canary) pair of datasets.
             inputs: everything the rows depend on (model, prompts, parameters), as JSON; an entry with other
                 inputs is stale. Parameters of the noise stage stay out of it.
-            size: evaluations per side; ``n_snapshots`` of the marker, or 2 000.
+            size: evaluations per side; an entry with another number is stale. By default what is recorded, and
+                while recording ``n_snapshots`` of the marker, or 2 000.
             tolerance: while recording, rows less than this apart become one.
 
         Raises:
@@ -257,14 +227,14 @@ class PrivacyAuditor:
         if not isinstance(neighbours, tuple | list) or len(neighbours) != 2:
             msg = f"snapshot: neighbours must be a (reference, canary) pair of datasets, got {neighbours!r}."
             raise TypeError(msg)
-        wanted = size if size is not None else running.settings.n_snapshots or DEFAULT_SNAPSHOTS
         key = self._recorder.key(name, inputs)
         pair, written = self._recorder.load_or_record(
             name,
             record,
             (neighbours[0], neighbours[1]),
             inputs,
-            size=positive_integer("snapshot", "size", wanted),
+            size=None if size is None else positive_integer("snapshot", "size", size),
+            default_size=running.settings.n_snapshots or DEFAULT_SNAPSHOTS,
             tolerance=tolerance,
             test_file=running.nodeid.split("::")[0],
             in_example=current_example(None) is not None,
@@ -286,68 +256,19 @@ class PrivacyAuditor:
             pytest.skip(DISABLED)
         return running_test(item)
 
-    def _request(
-        self,
-        running: RunningTest,
-        obj: Any,
-        neighbours: Any,
-        *,
-        epsilon: object,
-        delta: object,
-        views: Any,
-        scope: str | None,
-        n_trials: object,
-        n_snapshots: object,
-        correction: str,
-        estimator: str,
-        name: object,
-        attacks: Any,
-        side_channels: Any,
-        executor: Executor | None,
-    ) -> _Request:
-        if name is not None and not isinstance(name, str):
-            msg = f"check: name must be a string, got {name!r} of type {type(name).__name__}."
-            raise TypeError(msg)
-        mechanism = as_mechanism(obj, self._config)
-        settings = running.settings
-        claim = resolve_claim(epsilon, delta, settings, mechanism, name or mechanism_name(mechanism))
-        asked_trials = None if n_trials is None else positive_integer("check", "n_trials", n_trials)
-        asked_rows = None if n_snapshots is None else positive_integer("check", "n_snapshots", n_snapshots)
-        options: dict[str, Any] = {
-            "n_trials": (
-                self._options.cli_trials or asked_trials or settings.n_trials or self._options.ini_trials
-            ),
-            "n_snapshots": asked_rows or settings.n_snapshots or DEFAULT_SNAPSHOTS,
-            "views": settings.views if views is None else views,
-            "scope": "pipeline" if scope is None else scope,
-            "correction": correction,
-            "estimator": estimator,
-            "name": name,
-            "attacks": attacks,
-            "side_channels": side_channels,
-        }
-        identity = configuration_digest(obj, mechanism, neighbours, claim, options)
-        seed = (
-            self._options.seed,
-            digest(running.nodeid).value,
-            digest(name or "").value,
-            identity.value,
-        )
-        return _Request(mechanism, neighbours, claim, options, executor, identity, seed)
-
-    def _judge(self, running: RunningTest, request: _Request, example: Example | None) -> AuditResult:
+    def _judge(self, running: RunningTest, request: AuditRequest, example: Example | None) -> AuditResult:
         """The verdict on a configuration: known, or found for a share of the error probability."""
         budget = running.budget
         if budget.enter(example):
             on_failure(budget.waive)
-        key = cache_key(request.identity, request.mechanism)
+        key = request.key()
         share = budget.share(key, example)
         result = running.verdicts.get(key)
         if result is None:
             budget.charge(share, example)
             alpha = (1.0 - running.confidence(self._options)) * share
             try:
-                result = self._run(running, request, 1.0 - alpha, example)
+                result = self._run(running, request, 1.0 - alpha)
             except DeclarationMismatch:
                 raise
             except Exception:
@@ -357,21 +278,11 @@ class PrivacyAuditor:
         running.show(key, result, gated=True, in_example=example is not None)
         return result
 
-    def _run(
-        self,
-        running: RunningTest,
-        request: _Request,
-        confidence: float,
-        example: Example | None,
-    ) -> AuditResult:
-        started = time.perf_counter()
+    def _run(self, running: RunningTest, request: AuditRequest, confidence: float) -> AuditResult:
         try:
             result = request.run(confidence)
         except (MechanismError, VacuousAudit, DeclarationMismatch) as error:
             raise error.with_traceback(None) from error.__cause__
-        finally:
-            if example is not None:
-                exempt_from_deadline(time.perf_counter() - started)
         running.item.ihook.pytest_snapaudit_result(item=running.item, result=result)
         return result
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -129,9 +128,8 @@ def add_options(parser: pytest.Parser) -> None:
     )
 
 
-@dataclass(frozen=True)
 class RunOptions:
-    """The options of this session, validated.
+    """The options of one session, validated; an xdist worker takes the run seed its controller sends.
 
     Attributes:
         seed: the run seed.
@@ -144,20 +142,33 @@ class RunOptions:
         directory: where snapshots are stored, absolute.
         ci: whether a continuous-integration service runs this session.
         is_worker: whether this process is an xdist worker.
+
+    Raises:
+        pytest.UsageError: if an ini value is not accepted; it names the key and the value.
     """
 
-    seed: int
-    seed_drawn: bool
-    cli_trials: int | None
-    ini_trials: int | None
-    cli_confidence: float | None
-    ini_confidence: float | None
-    strict: bool
-    disabled: bool
-    update: UpdateMode
-    directory: Path
-    ci: bool
-    is_worker: bool
+    def __init__(self, config: pytest.Config) -> None:
+        workerinput: dict[str, Any] | None = getattr(config, "workerinput", None)
+        asked = _first(config.getoption("snapaudit_seed"), _ini(config, "snapaudit_seed", parse_seed))
+        if workerinput is not None and WORKER_SEED in workerinput:
+            self.seed = int(workerinput[WORKER_SEED])
+        elif asked == "random":
+            self.seed = int.from_bytes(os.urandom(4), "big")
+        else:
+            self.seed = DEFAULT_SEED if asked is None else int(asked)
+        self.seed_drawn: bool = asked == "random"
+        self.cli_trials: int | None = config.getoption("snapaudit_trials")
+        self.ini_trials: int | None = _ini(config, "snapaudit_trials", parse_trials)
+        self.cli_confidence: float | None = config.getoption("snapaudit_confidence")
+        self.ini_confidence: float | None = _ini(config, "snapaudit_confidence", parse_confidence)
+        self.strict: bool = config.getoption("snapaudit_strict") or config.getini("snapaudit_strict")
+        self.disabled: bool = config.getoption("snapaudit_disable") or config.getini("snapaudit_disable")
+        self.update: UpdateMode = _first(
+            config.getoption("snapaudit_update"), _ini(config, "snapaudit_update", parse_update), "none"
+        )
+        self.directory: Path = config.rootpath / str(config.getini("snapaudit_dir") or DEFAULT_DIRECTORY)
+        self.ci: bool = bool(os.environ.get("CI"))
+        self.is_worker: bool = workerinput is not None
 
     @property
     def confidence(self) -> float:
@@ -176,39 +187,6 @@ class RunOptions:
             return [line]
         where = " in CI (the variable CI is set)" if self.ci else ""
         return [line, f"snapaudit: recording snapshots{where}, --snapaudit-update={self.update}"]
-
-    @classmethod
-    def from_config(cls, config: pytest.Config) -> RunOptions:
-        """Read the options; an xdist worker takes the run seed its controller sends.
-
-        Raises:
-            pytest.UsageError: if an ini value is not accepted; it names the key and the value.
-        """
-        workerinput: dict[str, Any] | None = getattr(config, "workerinput", None)
-        asked = _first(config.getoption("snapaudit_seed"), _ini(config, "snapaudit_seed", parse_seed))
-        if workerinput is not None and WORKER_SEED in workerinput:
-            seed = int(workerinput[WORKER_SEED])
-        elif asked == "random":
-            seed = int.from_bytes(os.urandom(4), "big")
-        else:
-            seed = DEFAULT_SEED if asked is None else int(asked)
-        directory = str(config.getini("snapaudit_dir") or DEFAULT_DIRECTORY)
-        return cls(
-            seed=seed,
-            seed_drawn=asked == "random",
-            cli_trials=config.getoption("snapaudit_trials"),
-            ini_trials=_ini(config, "snapaudit_trials", parse_trials),
-            cli_confidence=config.getoption("snapaudit_confidence"),
-            ini_confidence=_ini(config, "snapaudit_confidence", parse_confidence),
-            strict=bool(config.getoption("snapaudit_strict") or config.getini("snapaudit_strict")),
-            disabled=bool(config.getoption("snapaudit_disable") or config.getini("snapaudit_disable")),
-            update=_first(
-                config.getoption("snapaudit_update"), _ini(config, "snapaudit_update", parse_update), "none"
-            ),
-            directory=config.rootpath / directory,
-            ci=bool(os.environ.get("CI")),
-            is_worker=workerinput is not None,
-        )
 
 
 def _first(*values: Any) -> Any:

@@ -33,7 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Read the options and start collecting results."""
     config.addinivalue_line("markers", MARKER_LINE)
-    options = RunOptions.from_config(config)
+    options = RunOptions(config)
     config.stash[OPTIONS] = options
     collector = ResultCollector(config, options)
     config.stash[COLLECTOR] = collector

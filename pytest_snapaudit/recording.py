@@ -14,6 +14,7 @@ from pytest_snapaudit.engine.seeding import digest
 from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair
 from pytest_snapaudit.options import RunOptions
 from pytest_snapaudit.store import JSON, SnapshotStore, StoredEntry
+from pytest_snapaudit.store.canonical import normalise_mapping
 from pytest_snapaudit.store.failures import UnreadableEntry
 from pytest_snapaudit.store.manifest import parse
 
@@ -49,12 +50,16 @@ class SnapshotRecorder:
         neighbours: tuple[Any, Any],
         inputs: Mapping[str, JSON],
         *,
-        size: int,
+        size: int | None,
+        default_size: int,
         tolerance: float | None,
         test_file: str,
         in_example: bool,
     ) -> tuple[SnapshotPair, str]:
         """The pair, and what was written in words ("" if nothing was).
+
+        Args:
+            size: evaluations per side; None takes what is recorded, and records ``default_size``.
 
         Raises:
             SnapshotMissing, SnapshotStale, SnapshotCorrupt: if the entry cannot be used, and not recorded.
@@ -62,12 +67,14 @@ class SnapshotRecorder:
         """
         key = self.key(name, inputs)
         if key in self._pairs:
+            _check_size(name, self._pairs[key], size)
             return self._pairs[key], ""
         mode = self._options.update
         stored: SnapshotPair | None = None
         failure: SnapshotError | None = None
         try:
             stored = self._store.load(name, inputs)
+            _check_size(name, stored, size)
         except SnapshotError as error:
             failure = error
         record_missing = mode == "new" and isinstance(failure, SnapshotMissing | SnapshotStale)
@@ -78,13 +85,14 @@ class SnapshotRecorder:
             self._pairs[key] = stored
             return stored, ""
         self._refuse_if_unsafe(name, in_example)
+        pair = self._record(name, record, neighbours, inputs, size or default_size)
         provenance = {
+            **_origin(record),
             OWNER: self._owner(stored, test_file),
             "seed": self._options.seed,
             "pytest_snapaudit": metadata.version("pytest-snapaudit"),
             "numpy": np.__version__,
         }
-        pair = self._record(name, record, neighbours, inputs, size, provenance)
         before = _contents(self._options.directory, key)
         path = self._store.save(name, inputs, pair, provenance=provenance, rounded_to=tolerance)
         pair = self._store.load(name, inputs)
@@ -134,7 +142,6 @@ class SnapshotRecorder:
         neighbours: tuple[Any, Any],
         inputs: Mapping[str, JSON],
         size: int,
-        provenance: Mapping[str, JSON],
     ) -> SnapshotPair:
         identity = digest(name, dict(inputs)).value
         sides = []
@@ -148,7 +155,7 @@ class SnapshotRecorder:
                     f"numbers or text, got shape {rows.shape} of dtype {rows.dtype} for the {which} dataset."
                 )
                 raise ValueError(msg)
-            sides.append(Snapshot.from_rows(rows, provenance))
+            sides.append(Snapshot.from_rows(rows))
         return SnapshotPair(*sides)
 
     def _owner(self, stored: SnapshotPair | None, test_file: str) -> str:
@@ -160,6 +167,22 @@ class SnapshotRecorder:
 
     def _shown(self, path: Path) -> str:
         return path.relative_to(self._rootdir).as_posix() if path.is_relative_to(self._rootdir) else str(path)
+
+
+def _check_size(name: str, pair: SnapshotPair, size: int | None) -> None:
+    recorded = [pair.reference.size, pair.canary.size]
+    if size is not None and recorded != [size, size]:
+        msg = (
+            f"snapshot {name!r}: stale, recorded with other numbers of evaluations (recorded -> now)\n"
+            f"  size: {recorded[0]} (reference) and {recorded[1]} (canary) -> {size}\n"
+            "if the change is meant, record it again with: pytest --snapaudit-update=all"
+        )
+        raise SnapshotStale(msg)
+
+
+def _origin(record: Record) -> dict[str, JSON]:
+    """What ``record`` says about where its rows come from, known at the latest when it has been called."""
+    return normalise_mapping(getattr(record, "provenance", {}), "record.provenance")
 
 
 def _contents(directory: Path, key: str) -> bytes | None:

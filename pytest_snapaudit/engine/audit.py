@@ -6,18 +6,17 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral, Real
 from typing import Any
 
-from pytest_snapaudit.engine import budget, diagnostics
+from pytest_snapaudit.engine import budget, declaration, diagnostics
 from pytest_snapaudit.engine.attacks.fitting import SIDE_CHANNELS
 from pytest_snapaudit.engine.attacks.scores import Score, UserScore
 from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.ceiling import ceiling_of_rows, ceiling_of_trials, reason_inconclusive
 from pytest_snapaudit.engine.certificates import failed_conditions, static_refusals
 from pytest_snapaudit.engine.claim import PrivacyClaim
-from pytest_snapaudit.engine.errors import DeclarationMismatch
 from pytest_snapaudit.engine.looks import schedule
 from pytest_snapaudit.engine.mechanism import DEFAULT_TRIALS, Sampler
 from pytest_snapaudit.engine.outcomes import Rows
@@ -118,8 +117,9 @@ def audit(
     )
     subject, reproducible = probe(subject, settings.entropy)
     applies = subject.noise is not None and not static_refusals(subject)
+    held = settings.alpha * declaration.SHARE if subject.noise is not None and subject.noise.enforced else 0.0
     shares = budget.split(
-        settings.alpha,
+        settings.alpha - held,
         subject.views,
         subject.covered,
         certificate=subject.noise_view if applies else None,
@@ -136,7 +136,15 @@ def audit(
         found = _of_rows(audit_rows(subject, settings, shares), subject, settings, shares)
     else:
         found = _of_trials(audit_trials(subject, settings, shares), subject, settings, shares)
-    return _result(subject, settings, found, shares, scope, float(confidence), reproducible, started)
+    result = _result(subject, settings, found, shares, scope, float(confidence), reproducible, started)
+    if held > 0 and not result.violated:
+        declaration.hold_to_declaration(subject, settings.entropy, held)
+        return replace(
+            result,
+            alpha_spent=(*result.alpha_spent, ("declaration", held)),
+            elapsed=time.perf_counter() - started,
+        )
+    return result
 
 
 @dataclass(frozen=True)
@@ -174,7 +182,7 @@ def _settings(
         raise TypeError(msg)
     return Settings(
         claim=claim,
-        alpha=1.0 - validate_confidence(confidence),
+        alpha=min(1.0 - validate_confidence(confidence), math.nextafter(1.0, 0.0)),
         n_trials=validate_count("n_trials", n_trials),
         n_snapshots=validate_count("n_snapshots", n_snapshots),
         correction=correction,
@@ -188,7 +196,7 @@ def _settings(
 
 def validate_confidence(value: Any) -> float:
     """Return ``value`` as a float if it lies in (0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < value < 1.0:
+    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
         msg = f"confidence must be a number in (0, 1), got {value!r}."
         raise ValueError(msg)
     return float(value)
@@ -237,7 +245,6 @@ def _of_trials(
     refusals = outcome.refusals
     if outcome.tallies is not None and settings.estimator != "dp":
         refusals = refusals or failed_conditions(outcome.tallies)
-        _hold_to_declaration(subject, refusals)
     wanted = subject.noise is not None or settings.estimator == "gdp"
     views = tuple(
         _view_of_trials(view, state, subject, settings, refusals if wanted else ())
@@ -249,14 +256,6 @@ def _of_trials(
     ceiling = math.inf if certified else ceiling_of_trials(looks, settings, shares[first], subject)
     pilot = outcome.pilot.get(subject.noise_view)
     return _Found(views, outcome.trials, int(subject.clean == "fixed"), ceiling, shares[first], pilot)
-
-
-def _hold_to_declaration(subject: Subject, refusals: tuple[str, ...]) -> None:
-    if refusals and subject.noise is not None and subject.noise.enforced:
-        msg = (
-            f"{subject.name}: declares {subject.noise} and asks to be held to it, but {'; '.join(refusals)}."
-        )
-        raise DeclarationMismatch(msg)
 
 
 def _view_of_trials(

@@ -73,18 +73,25 @@ class BettingLook:
     tuned_q: float
 
 
+def _scales(epsilon: NDArray[np.float64], delta: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """``1/(e^ε + δ)``, the largest bet, and ``e^ε`` times it; neither overflows."""
+    shrunk = np.exp(-epsilon)
+    other = 1.0 / (1.0 + delta * shrunk)
+    return shrunk * other, other
+
+
 def _outcomes(epsilon: NDArray[np.float64], delta: float) -> NDArray[np.float64]:
-    """(4, k) payoffs g for both, likelier only, other only, neither."""
-    e = np.exp(epsilon)
-    return np.stack([1.0 - e - delta, np.full_like(e, 1.0 - delta), -e - delta, np.full_like(e, -delta)])
+    """(4, k) payoffs of the largest bet for both, likelier only, other only, neither."""
+    unit, other = _scales(epsilon, delta)
+    gain = (1.0 - delta) * unit
+    return np.stack([gain - other, gain, -other - delta * unit, -delta * unit])
 
 
-def _best_bet(p: float, q: float, g: NDArray[np.float64], unit: NDArray[np.float64]) -> NDArray[np.float64]:
+def _best_bet(p: float, q: float, g: NDArray[np.float64]) -> NDArray[np.float64]:
     """(k,) bet with the largest expected log growth at rates (p, q), on a grid, per epsilon."""
     probabilities = np.array([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)])
-    bets = _BETS[:, None] * unit
-    growth = np.einsum("o,ojk->jk", probabilities, np.log1p(bets[None] * g[:, None, :]))
-    return np.asarray(bets[np.argmax(growth, axis=0), np.arange(bets.shape[1])])
+    growth = np.einsum("o,ojk->jk", probabilities, np.log1p(_BETS[:, None] * g[:, None, :]))
+    return np.asarray(_BETS[np.argmax(growth, axis=0)])
 
 
 def expected_growth(
@@ -92,9 +99,8 @@ def expected_growth(
 ) -> NDArray[np.float64]:
     """(k,) largest expected log growth per pair of trials of events with rates ``p`` and ``q``, at least 0."""
     g = _outcomes(np.array([epsilon]), delta)
-    bets = _BETS / (np.exp(epsilon) + delta)
     probabilities = np.stack([p * q, p * (1 - q), (1 - p) * q, (1 - p) * (1 - q)], axis=1)
-    growth = probabilities @ np.log1p(bets * g)
+    growth = probabilities @ np.log1p(_BETS * g)
     return np.asarray(np.maximum(growth.max(axis=1), 0.0))
 
 
@@ -105,26 +111,26 @@ def log_e_value(
 
     A mixture of seven strategies, each of which bets through all looks: four around the bet with the largest
     growth at the rates seen in tuning, three around the bet that is best when the evidence of all ``planned``
-    trials will just suffice for ``alpha``.
+    trials will just suffice for ``alpha``. Bets are in units of the largest.
     """
     g = _outcomes(epsilon, delta)
-    unit = 1.0 / (np.exp(epsilon) + delta)
     wealth = np.zeros((len(_WEIGHTS), len(epsilon)))
     for look in looks:
         c = look.counts
-        best = _best_bet(look.tuned_p, look.tuned_q, g, unit)
-        variance = _variance(look.tuned_p, look.tuned_q, epsilon)
+        best = _best_bet(look.tuned_p, look.tuned_q, g)
+        variance = _variance(look.tuned_p, look.tuned_q, epsilon, delta)
         boundary = np.sqrt(2.0 * np.log(1.0 / alpha) / (planned * variance))
         bets = np.concatenate([_SPREAD[:, None] * best, _BOUNDARY_SPREAD[:, None] * boundary])
-        bets = np.minimum(bets, _LARGEST_BET * unit)
+        bets = np.minimum(bets, _LARGEST_BET)
         seen = np.array([c.both, c.likelier_only, c.other_only, c.neither], dtype=float)
         wealth += np.einsum("o,ojk->jk", seen, np.log1p(bets[None] * g[:, None, :]))
     peak = wealth.max(axis=0)
     return np.asarray(peak + np.log(_WEIGHTS @ np.exp(wealth - peak)))
 
 
-def _variance(p: float, q: float, epsilon: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.asarray(p * (1 - p) + np.exp(2 * epsilon) * q * (1 - q))
+def _variance(p: float, q: float, epsilon: NDArray[np.float64], delta: float) -> NDArray[np.float64]:
+    unit, other = _scales(epsilon, delta)
+    return np.asarray(unit * unit * p * (1 - p) + other * other * q * (1 - q))
 
 
 def betting_epsilon_lower(
@@ -132,12 +138,13 @@ def betting_epsilon_lower(
 ) -> float:
     """The largest epsilon below which every claim is rejected, on a grid that contains ``claim``.
 
-    Claims are nested and tested in increasing order, each at ``alpha``, stopping at the first one not
-    rejected; the probability that the result exceeds the true epsilon is at most ``alpha``.
+    The grid is the same at every look, so that each claim on it has one e-process through all of them. Claims
+    are nested and tested in increasing order, each at ``alpha``, stopping at the first one not rejected; the
+    probability that the result exceeds the true epsilon is at most ``alpha``.
     """
     if not looks:
         return 0.0
-    ceiling = np.log(max(sum(look.counts.trials for look in looks), 2)) + 1.0
+    ceiling = np.log(max(planned, 2)) + 1.0
     grid = np.unique(
         np.concatenate(
             [[0.0, claim], claim * np.linspace(0.02, 1.0, 50), np.linspace(claim, max(ceiling, claim), 200)]

@@ -1,7 +1,7 @@
 """Shares of the error probability α inside one audit.
 
-α is split between the covered views; within a view, half goes to a model-based certificate if one may apply,
-and the distribution-free half is split between the betting gate and the event counts. A view the claim does
+α is split between the covered views; within a view, a fifth goes to a model-based certificate if one may apply,
+and the distribution-free rest is split between the betting gate and the event counts. A view the claim does
 not cover never gates, so its (reported) bound has α for itself.
 """
 
@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+
+CERTIFICATE_SHARE = 0.2
+"""A certificate depends on its share of α through one quantile only, so it needs little of it."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def split(
     shares = {}
     for view in views:
         mine = alpha / gated if view in covered else alpha
-        model = mine / 2 if view == certificate and estimator == "auto" else 0.0
+        model = mine * CERTIFICATE_SHARE if view == certificate and estimator == "auto" else 0.0
         free = mine - model
         if correction == "betting" and estimator != "gdp":
             shares[view] = AlphaShares(0.0, free, model)

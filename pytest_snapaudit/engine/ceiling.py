@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from pytest_snapaudit.engine import bounds
+from pytest_snapaudit.engine.betting import BettingLook, PairCounts, clipped_rates, log_e_value
 from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.estimators import max_detectable_epsilon, trials_needed
-from pytest_snapaudit.engine.looks import Look
+from pytest_snapaudit.engine.looks import PILOT, Look
 from pytest_snapaudit.engine.result import ViewResult
+from pytest_snapaudit.engine.trials import SPLITS, TUNING_TRIALS
 
 if TYPE_CHECKING:
     from pytest_snapaudit.engine.subject import Subject
     from pytest_snapaudit.engine.trials import Settings
-
-_LARGEST_BET = 0.98
 
 
 def ceiling_of_trials(
@@ -27,13 +29,37 @@ def ceiling_of_trials(
         return bernstein_ceiling(settings, looks[-1].trials, fixed=subject.clean == "fixed")
     if shares.counts > 0:
         for look in looks:
-            alpha = shares.counts * look.share / 2
-            best = max(best, max_detectable_epsilon(look.trials, delta, alpha, alpha))
+            alpha = shares.counts * look.share
+            for split in (0.5,) if settings.correction == "clopper-pearson" else SPLITS.tolist():
+                reach = max_detectable_epsilon(look.trials, delta, split * alpha, (1 - split) * alpha)
+                best = max(best, reach)
     if shares.betting > 0:
-        growth = math.expm1(-math.log(shares.betting) / sum(look.trials for look in looks))
-        odds = _LARGEST_BET * (1.0 - delta) / growth - delta
-        best = max(best, math.log(odds) if odds > 1.0 else 0.0)
+        best = max(best, betting_ceiling(looks, delta, shares.betting))
     return best
+
+
+def betting_ceiling(looks: tuple[Look, ...], delta: float, alpha: float) -> float:
+    """The largest claim that the betting gate rejects if the event always held on one side, never on the other.
+
+    Bets are tuned before each look to rates that are never seen to be 0, which is what keeps the gate from the
+    ``ln(n / ln(1/α))`` of counting.
+    """
+    planned, tuned_on, perfect = sum(look.trials for look in looks), PILOT, []
+    for look in looks:
+        rates = clipped_rates(1.0, 0.0, min(tuned_on, TUNING_TRIALS))
+        perfect.append(BettingLook(PairCounts(0, look.trials, 0, 0), *rates))
+        tuned_on += look.trials
+    low, high = 0.0, math.log(planned) + 1.0
+    for _ in range(2):
+        grid = np.linspace(low, high, 200)
+        rejected = log_e_value(perfect, grid, delta, alpha, planned) >= -math.log(alpha)
+        if rejected.all():
+            return high
+        kept = int(np.argmin(rejected))
+        if kept == 0:
+            return low
+        low, high = float(grid[kept - 1]), float(grid[kept])
+    return low
 
 
 def bernstein_ceiling(settings: Settings, n: int, *, fixed: bool) -> float:

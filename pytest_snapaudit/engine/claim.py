@@ -16,7 +16,7 @@ def _as_real(name: str, value: object, accepted: str) -> float:
     try:
         return float(value)
     except OverflowError:
-        return math.inf if value > 0 else -math.inf
+        return math.inf
 
 
 def validate_epsilon(value: object) -> float:

@@ -19,6 +19,9 @@ import numpy as np
 KINDS = {"number": 0.0, "nan": 1.0, "infinity": 2.0, "none": 3.0, "missing": 4.0, "label": 5.0}
 """Codes in a kind column; an exception's code is derived from the name of its type."""
 
+KIND_WORDS = {0.0: "a number", 1.0: "NaN", 2.0: "infinite", 3.0: "None", 4.0: "missing", 5.0: "a label"}
+"""The same kinds, in words."""
+
 _SIMPLE = frozenset({float, int, bool, str, type(None)})
 _Printable = datetime.date | datetime.time | datetime.timedelta | uuid.UUID | pathlib.PurePath
 
@@ -34,15 +37,10 @@ def exception_kind(raised: BaseException) -> float:
     return 16.0 + label_code(f"exception {type(raised).__name__}")
 
 
-def kind_name(code: float) -> str:
-    """A kind code in words."""
-    return next((name for name, value in KINDS.items() if value == code), "an exception")
-
-
 def leaves(output: Any, path: str = "") -> Iterator[tuple[str, float, float]]:
     """The leaves of one output: (path, value, kind code)."""
     for where, atom in atoms(output, path):
-        yield (where, *_encoded(atom))
+        yield (where, *encoded(atom))
 
 
 def atoms(output: Any, path: str = "") -> Iterator[tuple[str, Any]]:
@@ -56,14 +54,11 @@ def atoms(output: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, output
     elif isinstance(output, complex):
         yield from ((f"{path}.real", output.real), (f"{path}.imag", output.imag))
-    elif isinstance(output, Mapping):
+    elif isinstance(output, Mapping | Set):
         yield f"{path}{{}}", len(output)
         for key in output:
-            yield from atoms(output[key], f"{path}[{key_text(key)}]")
-    elif isinstance(output, Set):
-        yield f"{path}{{}}", len(output)
-        for member in output:
-            yield f"{path}[{key_text(member)}]", 1.0
+            part = output[key] if isinstance(output, Mapping) else 1.0
+            yield from atoms(part, f"{path}[{key_text(key)}]")
     elif isinstance(output, Sequence):
         yield f"{path}()", len(output)
         for i, part in enumerate(output):
@@ -158,7 +153,8 @@ def _as_number(atom: Any) -> float | None:
         return None
 
 
-def _encoded(atom: Any) -> tuple[float, float]:
+def encoded(atom: Any) -> tuple[float, float]:
+    """An atom as (value, kind code)."""
     if isinstance(atom, float | int):
         number = _as_number(atom)
     elif atom is None:

@@ -25,6 +25,7 @@ from pytest_snapaudit.engine.simulation import (
     CLEAN_PHASE,
     FIRST_LOOK_PHASE,
     TUNE_ROWS_PHASE,
+    CopiedSource,
     FixedRowsSource,
     MixedCleanSource,
     Source,
@@ -102,10 +103,13 @@ def audit_rows(
 ) -> dict[str, RowsOutcome]:
     """Choose an event per view on the tuning rows, certify it on the others."""
     tuning, certifying = split_rows(subject, settings.entropy)
-    sources = (
-        MixedCleanSource(subject.mechanism, tuning[0]),
-        MixedCleanSource(subject.mechanism, tuning[1]),
+    a, b = (
+        CopiedSource(source) if isinstance(probed, CopiedSource) else source
+        for probed, source in zip(
+            subject.sources, (MixedCleanSource(subject.mechanism, rows) for rows in tuning), strict=True
+        )
     )
+    sources: tuple[Source, Source] = (a, b)
     events, layouts = _choose(subject, settings, sources, shares, min(len(rows) for rows in certifying))
     variances = [
         _side_rates(

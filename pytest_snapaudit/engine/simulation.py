@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from pytest_snapaudit.engine.seeding import BLOCK, block_generator, legacy_gener
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
-PROBE, PILOT_PHASE, CLEAN_PHASE, TUNE_ROWS_PHASE, FIRST_LOOK_PHASE = 0, 1, 2, 3, 16
+PROBE, PILOT_PHASE, CLEAN_PHASE, TUNE_ROWS_PHASE, DECLARATION_PHASE, FIRST_LOOK_PHASE = 0, 1, 2, 3, 4, 16
 """Phases of an audit: each has random streams of its own."""
 
 
@@ -117,11 +116,23 @@ class FixedRowsSource:
 class CopiedSource:
     """Outputs of a mechanism that returns the same buffer call after call, copied before the next call."""
 
-    source: FixedCleanSource | LiveCleanSource | MixedCleanSource | SamplerSource
+    source: SamplerSource | TimedSource | FixedCleanSource | LiveCleanSource | MixedCleanSource
 
     def draw(self, n: int, rng: Generator) -> dict[str, Any]:
         """Raw outputs per view."""
-        return copy.deepcopy(self.source.draw(n, rng))
+        raw = self.source.draw(n, rng)
+        copies = {id(outputs): _copied(outputs) for outputs in raw.values()}
+        return {view: copies[id(outputs)] for view, outputs in raw.items()}
+
+
+def _copied(outputs: Any) -> Any:
+    if isinstance(outputs, dict):
+        return {key: _copied(part) for key, part in outputs.items()}
+    if isinstance(outputs, tuple):
+        return tuple(map(_copied, outputs))
+    if isinstance(outputs, np.ndarray | list):
+        return outputs.copy()
+    return outputs.clone() if hasattr(outputs, "clone") else outputs
 
 
 @dataclass(frozen=True)

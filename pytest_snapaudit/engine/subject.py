@@ -28,6 +28,7 @@ from pytest_snapaudit.engine.simulation import (
     ConstantSource,
     FixedCleanSource,
     LiveCleanSource,
+    MixedCleanSource,
     SamplerSource,
     Source,
     TimedSource,
@@ -114,8 +115,17 @@ def resolve_subject(
     """
     label = name or mechanism_name(mechanism)
     if isinstance(mechanism, Sampler):
+        if scope == "noise":
+            msg = (
+                f'{label}: a sampler has no noise stage of its own, so scope="noise" has nothing to speak of; use '
+                'scope="pipeline", or a mechanism with clean and privatize.'
+            )
+            raise ValueError(msg)
         return _sampler_subject(mechanism, neighbours, views, label, timed)
     _require_mechanism(mechanism)
+    if timed:
+        msg = f'{label}: side_channels="timing" needs one call per output; wrap the mechanism with from_callable.'
+        raise ValueError(msg)
     covered = frozenset(claimed_views(mechanism))
     has_release = getattr(mechanism, "release", None) is not None
     if not has_release:
@@ -195,6 +205,11 @@ def _sampler_subject(sampler: Sampler[Any], neighbours: Any, views: Any, label: 
     if views is not None and WHITE_BOX in validate_views("views", views):
         msg = f'{label}: a sampler has only a black-box view, got views={views!r}; use {{"black-box"}}.'
         raise ValueError(msg)
+    if timed and sampler.batched:
+        msg = (
+            f'{label}: side_channels="timing" needs one call per output; use from_callable, not from_sampler.'
+        )
+        raise ValueError(msg)
     reference, canary = _pair(neighbours)
     kind: Callable[[Sampler[Any], Any], Source] = TimedSource if timed else SamplerSource
     return Subject(
@@ -216,7 +231,7 @@ def _clean_array(value: Any, label: str) -> NDArray[Any]:
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         value = value.detach().cpu().numpy()
     try:
-        array = np.asarray(value)
+        array = np.array(value)
     except ValueError as error:
         msg = f"{label}: clean must return an array-like of one shape, got {type(value).__name__}: {error}."
         raise MechanismError(msg) from error
@@ -339,9 +354,16 @@ def _from_sides(base: Subject, sides: list[Any], snapshots: int) -> Subject:
     if any(isinstance(side, Raised) for side in sides):
         return _fixed(base, [side if isinstance(side, Raised) else side[0] for side in sides])
     _check_shapes(base.name, [side.shape[1:] for side in sides])
-    if all((side == side[:1]).all() for side in sides) and same_array(sides[0][0], sides[1][0]):
-        return _fixed(base, [sides[0][0], sides[1][0]])
-    return replace(base, clean="rows", clean_rows=(sides[0], sides[1]), snapshots=snapshots)
+    if all(same_array(side, np.broadcast_to(side[:1], side.shape)) for side in sides):
+        first, second = sides[0][0], sides[1][0]
+        if same_array(first, second):
+            return _fixed(base, [first, second])
+    return _of_rows(base, (sides[0], sides[1]), snapshots)
+
+
+def _of_rows(base: Subject, rows: tuple[NDArray[Any], NDArray[Any]], snapshots: int) -> Subject:
+    sources = (MixedCleanSource(base.mechanism, rows[0]), MixedCleanSource(base.mechanism, rows[1]))
+    return replace(base, sources=sources, clean="rows", clean_rows=rows, snapshots=snapshots)
 
 
 def _from_snapshots(base: Subject, pair: SnapshotPair, scope: str) -> Subject:
@@ -359,9 +381,8 @@ def _from_snapshots(base: Subject, pair: SnapshotPair, scope: str) -> Subject:
         return _fixed(base, [side.rows[0] for side in sides])
     if max(distinct) == 1 and same_array(sides[0].rows[0], sides[1].rows[0]):
         return _fixed(base, [side.rows[0] for side in sides])
-    expanded = tuple(side.expand() for side in sides)
-    size = min(len(rows) for rows in expanded)
-    return replace(base, clean="rows", clean_rows=(expanded[0], expanded[1]), snapshots=size)
+    expanded = sides[0].expand(), sides[1].expand()
+    return _of_rows(base, expanded, min(map(len, expanded)))
 
 
 def _frequent_pair(reference: Snapshot, canary: Snapshot) -> tuple[NDArray[Any], NDArray[Any]]:

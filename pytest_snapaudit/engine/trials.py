@@ -290,16 +290,17 @@ def merge_tallies(
     return total[0].merge(more[0]), total[1].merge(more[1])
 
 
-_SPLITS = np.array([0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])
+SPLITS = np.array([0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])
+"""Shares of the error probability that the likelier side's rate may get."""
 
 
 def split_alpha(event: Event, n: int, delta: float, alpha: float) -> tuple[float, float]:
     """How to share ``alpha`` between the two rates so that the tuned event would certify the most."""
     p_lower, q_upper = bounds.pair_rate_bounds(
-        event.p * n, event.q * n, n, _SPLITS * alpha, (1 - _SPLITS) * alpha
+        event.p * n, event.q * n, n, SPLITS * alpha, (1 - SPLITS) * alpha
     )
     excess = np.maximum(np.asarray(p_lower) - delta, 1e-300)
-    share = float(_SPLITS[int(np.argmax(np.log(excess) - np.log(np.maximum(q_upper, 1e-300))))])
+    share = float(SPLITS[int(np.argmax(np.log(excess) - np.log(np.maximum(q_upper, 1e-300))))])
     return share * alpha, (1 - share) * alpha
 
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from pytest_snapaudit.engine.batches import Raised, as_batch, is_numeric, iterate_outputs, numeric_parts
 from pytest_snapaudit.engine.errors import MechanismError
-from pytest_snapaudit.engine.outcomes import (
-    Raised,
-    as_batch,
-    is_numeric,
-    iterate_outputs,
-    leaves,
-    numeric_rows,
-)
+from pytest_snapaudit.engine.leaves import is_opaque, leaves
 from pytest_snapaudit.engine.seeding import block_generator
 from pytest_snapaudit.engine.simulation import (
     PROBE,
     ConstantSource,
     CopiedSource,
     FixedCleanSource,
+    FixedRowsSource,
     Source,
     draw_raw,
 )
@@ -52,12 +48,30 @@ def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
             "is called."
         )
         raise MechanismError(msg) from first
-    if all(is_numeric(batch) and np.isnan(numeric_rows(batch, n)).all() and batch.size for batch in batches):
+    if all(_all_nan(batch, n) for batch in batches):
         msg = f"{name}: every output is NaN on both datasets; check how the mechanism is called."
         raise MechanismError(msg)
-    if all(is_numeric(batch) and batch.size == 0 for batch in batches):
+    if all(is_numeric(batch) and _width(batch, n) == 0 for batch in batches):
         msg = f"{name}: the outputs are empty on both datasets; return at least one number per output."
         raise MechanismError(msg)
+    if all(isinstance(batch, list) and all(map(is_opaque, batch)) for batch in batches):
+        msg = (
+            f"{name}: nothing but their type can be told of the outputs, which are {type(batches[0][0]).__name__} "
+            "objects; return numbers, labels, arrays, or tuples, dicts or dataclasses of them."
+        )
+        raise MechanismError(msg)
+
+
+def _width(batch: Any, n: int) -> int:
+    return sum(part.shape[1] for part in numeric_parts(batch, n).values())
+
+
+def _all_nan(batch: Any, n: int) -> bool:
+    if isinstance(batch, list):
+        return all(isinstance(output, float) and math.isnan(output) for output in batch)
+    if not is_numeric(batch) or _width(batch, n) == 0:
+        return False
+    return all(bool(np.isnan(part).all()) for part in numeric_parts(batch, n).values())
 
 
 def _most_common_exception(batch: Any, n: int) -> Exception | None:
@@ -89,7 +103,9 @@ def _probe_source(source: Source, entropy: tuple[int, ...], side: int) -> tuple[
     first, second = (
         draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, 0)) for _ in range(2)
     )
-    if not isinstance(source, ConstantSource | CopiedSource) and _share_memory(first, second):
+    if not isinstance(source, ConstantSource | FixedRowsSource | CopiedSource) and _share_memory(
+        first, second
+    ):
         return _probe_source(CopiedSource(source), entropy, side)
     return source, _same(first, second)
 
@@ -124,7 +140,11 @@ def _same(a: Any, b: Any) -> bool:
         return a.keys() == b.keys() and all(_same(a[key], b[key]) for key in a)
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
-    if isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and a.dtype != object and b.dtype != object:
+    if (
+        isinstance(a, np.ndarray)
+        and isinstance(b, np.ndarray)
+        and not (a.dtype.hasobject or b.dtype.hasobject)
+    ):
         floating = a.dtype.kind in "fc" and b.dtype.kind in "fc"
         return bool(np.array_equal(a, b, equal_nan=floating))
-    return list(map(str, leaves(a))) == list(map(str, leaves(b)))
+    return sorted(map(str, leaves(a))) == sorted(map(str, leaves(b)))

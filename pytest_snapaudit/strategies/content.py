@@ -111,7 +111,7 @@ def _floats(
 
     if limits is None:
         low, high = -largest, largest
-        inner, outer = [0.0, 1.0, -1.0, 0.5], [2.0, -2.0, 1e6, -1e6, next_to(1.0, 2.0)]
+        inner, outer, near = [0.0, 1.0, -1.0, 0.5], [2.0, -2.0, 1e6, -1e6], [next_to(1.0, 2.0)]
         calm_inside = st.floats(-100.0, 100.0)
     else:
         low, high = limits
@@ -119,27 +119,26 @@ def _floats(
             msg = f"{owner}: bounds must lie within the range of {dtype}, got {limits!r}."
             raise ValueError(msg)
         width = high - low
-        inner = [
-            *([0.0] if low <= 0.0 <= high else []),
-            low,
-            high,
-            low / 2 + high / 2,
-            next_to(high, -math.inf),
-        ]
+        inner = [*([0.0] if low <= 0.0 <= high else []), low, high, low / 2 + high / 2]
         # Further out than the width, which is what one unclipped row may rightly move a sum by.
-        outer = [high + 2 * width, low - 2 * width, next_to(high, math.inf), next_to(low, -math.inf)]
+        outer = [high + 2 * width, low - 2 * width]
+        near = [next_to(high, math.inf), next_to(low, -math.inf), next_to(high, -math.inf)]
         calm_inside = st.floats(low, high)
     admitted = (-largest, largest) if beyond else (low, high)
 
-    def kind(values: Iterable[float]) -> list[float]:
+    def kind(*values: float) -> list[float]:
         return _within(map(rounded, values), *admitted)
 
     def inside(values: st.SearchStrategy[float]) -> st.SearchStrategy[float]:
         return values.map(rounded).filter(lambda value: low <= value <= high)
 
-    calm = [*_kinds(kind(inner)), inside(calm_inside)]
-    not_finite = ([math.nan] * nan, [math.inf, -math.inf] * infinite)
-    edges = _kinds(kind(outer), *not_finite, kind([largest, -largest, tiny, -0.0]))
+    calm = [*_kinds(kind(*inner)), inside(calm_inside)]
+    edges = _kinds(
+        kind(*outer),
+        [math.nan] * nan,
+        [math.inf, -math.inf] * infinite,
+        kind(largest, -largest, *near, tiny, -0.0),
+    )
     anywhere = [inside(st.floats(low, high))] if limits is None else []
     return Content(st.one_of(calm), st.one_of([*calm, *edges, *anywhere]))
 
@@ -151,21 +150,23 @@ def _integers(
     smallest, largest = int(info.min), int(info.max)
     low, high = smallest, largest
     outer: list[int] = []
+    near: list[int] = []
     if limits is not None:
         low, high = max(smallest, math.ceil(limits[0])), min(largest, math.floor(limits[1]))
         if low > high:
             msg = f"{owner}: bounds must hold at least one {dtype} value, got {limits!r}."
             raise ValueError(msg)
         width = high - low
-        outer = [high + 2 * width + 1, low - 2 * width - 1, high + 1, low - 1]
+        outer = [high + 2 * width + 1, low - 2 * width - 1]
+        near = [high + 1, low - 1, low + 1, high - 1]
     admitted = (smallest, largest) if beyond else (low, high)
-    inner = [0, 1, -1] if limits is None else [0, low, high, low + 1, high - 1]
+    inner = [0, 1, -1] if limits is None else [0, low, high]
     # Any two of the values from half the range upwards overflow when added.
     top = [largest, largest - 1, largest // 2 + 1]
     calm = [*_kinds(_within(inner, low, high)), st.integers(max(low, -100), min(high, 100))]
     if max(low, -100) > min(high, 100):
         calm[-1] = st.integers(low, high)
-    edges = _kinds(*(_within(kind, *admitted) for kind in (outer, top, [smallest, smallest + 1])))
+    edges = _kinds(*(_within(kind, *admitted) for kind in (outer, top, [smallest, smallest + 1, *near])))
     return Content(st.one_of(calm), st.one_of([*calm, *edges, st.integers(low, high)]))
 
 

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from pytest_snapaudit.strategies._arguments import ADD_REMOVE, ADJACENCIES, choice, integer
 from pytest_snapaudit.strategies.content import Content, numeric_dtype
-from pytest_snapaudit.strategies.neighbours import row_content, row_lists
+from pytest_snapaudit.strategies.neighbours import references, repeated, row_content
 from pytest_snapaudit.strategies.pairs import NeighbouringPair, same
 
 GroupedRows = list[tuple[int, Any]]
@@ -151,20 +151,11 @@ def neighbouring_grouped(
     return _one_user_apart(row_content(owner, elements, options), adjacency, users, most)
 
 
-def _owned(rows: st.SearchStrategy[Any], most: int) -> st.SearchStrategy[list[Any]]:
-    saturated = rows.map(lambda row: [row] * most)
-    return st.one_of(row_lists(rows, 1, most), saturated)
-
-
 def _one_user_apart(
     content: Content[Any], adjacency: str, max_users: int, most: int
 ) -> st.SearchStrategy[NeighbouringPair[GroupedRows]]:
-    few = min(most, 3)
-    others = st.one_of(
-        st.lists(row_lists(content.calm, 1, few), max_size=max_users),
-        st.lists(row_lists(content.wild, 1, few), max_size=max_users),
-    )
-    owned = st.one_of(_owned(content.calm, most), _owned(content.wild, most))
+    others = st.lists(references(content, 1, min(most, 3)), max_size=max_users)
+    owned = st.one_of(references(content, 1, most), repeated(content.calm, most, most))
     return _user_apart(others, owned, adjacency)
 
 

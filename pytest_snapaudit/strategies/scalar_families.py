@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from hypothesis import strategies as st
@@ -48,13 +49,18 @@ def additive_noise(
         "allow_infinity": allow_infinity,
         "max_size": max_size,
     }
-    neighbouring_rows(bounds=(0.0, 1.0), **rows)  # checks the arguments now, not at the first draw
+
+    @lru_cache(maxsize=64)
+    def pairs(drawn: tuple[float, float]) -> st.SearchStrategy[NeighbouringPair[list[float]]]:
+        return neighbouring_rows(bounds=drawn, **rows)
+
+    pairs((0.0, 1.0))  # checks the arguments now, not at the first draw
 
     @st.composite
     def configurations(draw: st.DrawFn) -> AdditiveNoiseConfiguration:
         epsilon, delta = draw(budgets.strategy)
         drawn = limits or draw(clipping_bounds())
-        pair = draw(neighbouring_rows(bounds=drawn, **rows))
+        pair = draw(pairs(drawn))
         return AdditiveNoiseConfiguration(epsilon=epsilon, delta=delta, neighbours=pair, bounds=drawn)
 
     def case(

@@ -123,7 +123,7 @@ def test_replaced_methods_and_undeclared_attributes_make_another_configuration(a
         @privacy_audit(epsilon=1.0, max_checks=2)
         def test_methods(privacy_auditor, monkeypatch):
             privacy_auditor.check(LaplaceSum(1.0), PAIR)
-            monkeypatch.setattr(LaplaceSum, "privatize", lambda self, clean, rng: clean + rng.laplace(0, 0.3, clean.shape))
+            monkeypatch.setattr(LaplaceSum, "privatize", lambda self, rows, rng: rows + rng.laplace(size=len(rows)) / 3)
             with pytest.raises(PrivacyViolation):
                 privacy_auditor.check(LaplaceSum(1.0), PAIR)
 

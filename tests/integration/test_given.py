@@ -160,7 +160,7 @@ def test_count():
     assert run.rows[0].configurations == 2
 
 
-def test_a_slow_audit_does_not_trip_the_deadline(audits):
+def test_the_deadline_is_lifted_from_audited_tests_only(audits):
     run = audits(
         HEAD
         + """
@@ -172,20 +172,28 @@ SLOW = [0.3]
 @settings(max_examples=2, deadline=150, database=None)
 @given(st.integers(0, 10**6))
 def test_audit(privacy_auditor, offset):
+    assert settings().deadline is None
     def slow_once(dataset, n, rng):
         time.sleep(SLOW.pop() if SLOW else 0)
         return dataset + rng.laplace(size=n)
     privacy_auditor.check(from_sampler(slow_once), (float(offset), offset + 1.0))
     assert not SLOW
 
+class TestClass:
+    @privacy_audit(epsilon=1.0)
+    @given(st.integers(0, 1))
+    def test_method(self, privacy_auditor, offset):
+        assert settings().deadline is None
+        privacy_auditor.check(LaplaceSum(1.0), PAIR)
+
 @settings(max_examples=2, deadline=150, database=None)
 @given(st.just(0))
-def test_other(privacy_auditor, offset):
+def test_other(offset):
     time.sleep(0.3)
 """,
         trials=200,
     )
-    run.result.assert_outcomes(passed=1, failed=1)
+    run.result.assert_outcomes(passed=2, failed=1)
     run.result.stdout.fnmatch_lines(["*DeadlineExceeded*"])
 
 

@@ -151,6 +151,15 @@ def test_recording_is_refused_under_xdist(audits, pytester):
     assert _stored(pytester) == []
 
 
+def test_workers_load_snapshots_and_the_controller_knows_what_they_used(audits, monkeypatch):
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    monkeypatch.setenv("MODEL", "b")
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    run = audits(SUITE, "-n1")
+    run.result.assert_outcomes(passed=1)
+    run.result.stdout.fnmatch_lines(["1 unused, remove with pytest --snapaudit-update=all:"])
+
+
 def test_recording_is_refused_inside_given_and_loading_is_not(audits, pytester):
     suite = """
     from hypothesis import given, settings, strategies as st

@@ -27,7 +27,9 @@ def laplace(epsilon: float, name: str = "Laplace") -> Sampler[float]:
 def randomised_response(epsilon: float) -> Sampler[int]:
     """Exactly ``epsilon`` apart on neighbours 0 and 1."""
     truth = 1.0 / (1.0 + np.exp(-epsilon))
-    return from_sampler(lambda d, n, rng: np.where(rng.random(n) < truth, d, 1 - d), name="randomised response")
+    return from_sampler(
+        lambda d, n, rng: np.where(rng.random(n) < truth, d, 1 - d), name="randomised response"
+    )
 
 
 def two_sided_geometric(epsilon: float) -> Sampler[int]:

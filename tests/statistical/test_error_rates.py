@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
+from pytest_snapaudit.engine.audit import audit
+from pytest_snapaudit.engine.claim import PrivacyClaim
 from statistical.mechanisms import (
     DELTA,
     binomial_point,
@@ -16,9 +19,6 @@ from statistical.mechanisms import (
     tight_gaussian,
     two_sided_geometric,
 )
-
-from pytest_snapaudit.engine.audit import audit
-from pytest_snapaudit.engine.claim import PrivacyClaim
 
 AUDITS, TRIALS = 2_000, 20_000
 
@@ -38,7 +38,8 @@ def test_tight_mechanisms_are_not_failed(law, confidence, allowed):
     mechanism, claim = TIGHT[law]
     assert allowed == binomial_point(AUDITS, 1 - confidence)
     results = [
-        audit(mechanism, (0, 1), claim, confidence=confidence, n_trials=TRIALS, seed=(2024, i)) for i in range(AUDITS)
+        audit(mechanism, (0, 1), claim, confidence=confidence, n_trials=TRIALS, seed=(2024, i))
+        for i in range(AUDITS)
     ]
     assert sum(result.violated for result in results) <= allowed
     if confidence == 0.95 and law != "geometric-0.1":

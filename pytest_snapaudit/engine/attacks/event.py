@@ -8,16 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_snapaudit.engine.attacks.scores import Score
+from pytest_snapaudit.engine.attacks.scores import MISSING, Score
 from pytest_snapaudit.engine.outcomes import Rows
-
-NAN_SCORE = -1e300
-"""A missing score compares as the smallest."""
 
 
 def comparable(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores with NaN replaced by :data:`NAN_SCORE`, so that every output falls in or out of every event."""
-    return np.where(np.isnan(scores), NAN_SCORE, scores)
+    """Scores with NaN replaced by a very small number, so that every output falls in or out of every event."""
+    return np.where(np.isnan(scores), MISSING, scores)
 
 
 @dataclass(frozen=True)

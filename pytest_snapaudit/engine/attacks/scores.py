@@ -7,17 +7,20 @@ means. Scores with parameters are fitted on tuning trials only.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_snapaudit.engine.outcomes import Layout, Rows, kind_name
+from pytest_snapaudit.engine.outcomes import KIND_PREFIX, Layout, Rows
 
 HUGE = 1e12
 """Stands for an infinite coordinate in sums and norms."""
+
+MISSING = -1e300
+"""Stands for a missing score: NaN compares as this."""
 
 
 def finite(rows: Rows) -> Rows:
@@ -30,6 +33,12 @@ def finite(rows: Rows) -> Rows:
 def _comparison(op: str, threshold: float) -> str:
     words = {"<=": "at most", ">": "above", "==": "equal to"}[op]
     return f"{words} {threshold:.6g}"
+
+
+def _holds(values: Any, op: str, threshold: float) -> Any:
+    if op == "==":
+        return values == threshold
+    return values <= threshold if op == "<=" else values > threshold
 
 
 class Score(ABC):
@@ -64,16 +73,19 @@ class Coordinate(Score):
         return self.layout.columns[self.column]
 
     def describe(self, op: str, threshold: float) -> str:
-        if threshold <= -1e300:
-            return f"{self.name} {'is' if op != '>' else 'is not'} NaN"
-        if self.name.startswith("type of ") and op == "==":
-            part = self.name.removeprefix("type of ")
-            kind = kind_name(threshold)
-            return f"{part} is {'missing' if kind == 'missing' else kind}"
-        label = self.layout.label_name(threshold)
-        if label is not None and op == "==":
-            return f"{self.name} equal to {label!r}"
-        return super().describe(op, threshold)
+        if threshold == MISSING:
+            return f"{self.name} {'is' if op != '>' else 'is not'} {self.layout.missing_text}"
+        names = self.layout.names_of(self.column)
+        if threshold not in names:
+            return super().describe(op, threshold)
+        return self.describe_atoms([value for value in names if _holds(value, op, threshold)])
+
+    def describe_atoms(self, values: Sequence[float]) -> str:
+        """The event that the column has one of these values, in words."""
+        known = {MISSING: self.layout.missing_text} | self.layout.names_of(self.column)
+        names = [known.get(value, f"{value:.6g}") for value in values]
+        shown = " or ".join(names[:6]) + (f" or {len(names) - 6} more" if len(names) > 6 else "")
+        return f"{self.name.removeprefix(KIND_PREFIX)} is {shown or 'something not seen in tuning'}"
 
 
 @dataclass(frozen=True)
@@ -217,7 +229,7 @@ class LogRatio(Score):
 
     def __call__(self, rows: Rows) -> NDArray[np.float64]:
         values = self.base(rows)
-        cells = np.searchsorted(self.cuts, np.where(np.isnan(values), -1e300, values), side="left")
+        cells = np.searchsorted(self.cuts, np.where(np.isnan(values), MISSING, values), side="left")
         return self.weights[cells]
 
     @property
@@ -225,9 +237,13 @@ class LogRatio(Score):
         return f"log-likelihood ratio of {self.base.name}"
 
     def describe(self, op: str, threshold: float) -> str:
-        inside = self.weights <= threshold if op == "<=" else self.weights > threshold
-        if op == "==":
-            inside = self.weights == threshold
+        inside = _holds(self.weights, op, threshold)
+        atoms = self.cuts[inside[:-1]].tolist()
+        if isinstance(self.base, Coordinate) and atoms:
+            names = {MISSING} | self.base.layout.names_of(self.base.column).keys()
+            if names.issuperset(atoms):
+                rest = " or something not seen in tuning" if inside[-1] else ""
+                return self.base.describe_atoms(atoms) + rest
         return f"{self.base.name} in {self._cells_in_words(inside)}"
 
     def _cells_in_words(self, inside: NDArray[np.bool_]) -> str:
@@ -242,7 +258,7 @@ class LogRatio(Score):
 
 
 def _edge(value: float) -> str:
-    return "NaN" if value <= -1e300 and np.isfinite(value) else f"{value:.6g}"
+    return "NaN" if value == MISSING else f"{value:.6g}"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""Benchmarks: ``pytest tests/benchmarks/bench_*.py`` (they are not collected otherwise)."""

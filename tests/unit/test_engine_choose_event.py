@@ -1,0 +1,344 @@
+"""Planted events are found, whatever their form; on identical laws nothing is certified."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from pytest_snapaudit.engine.attacks.choice import choose_event
+from pytest_snapaudit.engine.audit import audit
+from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
+from pytest_snapaudit.engine.outcomes import fit_layout
+from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair
+
+H = 6000
+
+
+def uniform(rng, n=H, d=1):
+    return rng.random((n, d))
+
+
+def threshold(rng):
+    """0.9 against 0.1 above 0.7."""
+    sides = []
+    for rate in (0.9, 0.1):
+        high = rng.random(H) < rate
+        sides.append(np.where(high, rng.uniform(0.7, 1.0, H), rng.uniform(0.0, 0.7, H))[:, None])
+    return *sides, lambda rows: rows[:, 0] > 0.7
+
+
+def two_sided(rng):
+    """Same mean, and both tails likelier on the canary."""
+    return rng.normal(size=(H, 1)), 2.0 * rng.normal(size=(H, 1)), lambda rows: np.abs(rows[:, 0]) > 1.36
+
+
+def middle(rng):
+    """Rounding to a small interval inside the range."""
+    reference, canary = uniform(rng), uniform(rng)
+    inside = rng.random(H) < 0.4
+    canary[inside] = 0.45 + 0.1 * canary[inside]
+    return reference, canary, lambda rows: np.abs(rows[:, 0] - 0.5) <= 0.05
+
+
+def atom(rng):
+    """One value in 25 trials, in the middle of a continuous law."""
+    reference, canary = uniform(rng), uniform(rng)
+    canary[rng.random(H) < 0.04] = 0.25
+    return reference, canary, lambda rows: rows[:, 0] == 0.25
+
+
+def set_of_atoms(rng):
+    """Even numbers are likelier on the reference, odd ones on the canary."""
+    reference, canary = (rng.integers(0, 20, (H, 1)) * 2.0 for _ in range(2))
+    canary[rng.random(H) < 0.8] += 1.0
+    reference[rng.random(H) < 0.2] += 1.0
+    return reference, canary, lambda rows: rows[:, 0] % 2 == 1
+
+
+def nan_pattern(rng):
+    """One coordinate or the other is NaN, never told by one coordinate alone."""
+    sides = []
+    for side in (0, 1):
+        rows = rng.random((H, 2))
+        first, both = rng.random(H) < 0.5, rng.random(H) < 0.9
+        rows[first, 0] = np.nan
+        second = first if side else ~first
+        rows[second & both, 1] = np.nan
+        rows[~second & ~both, 1] = np.nan
+        sides.append(rows)
+    return *sides, lambda rows: np.isnan(rows[:, 0]) == np.isnan(rows[:, 1])
+
+
+def discrete_row(rng):
+    """Three coin flips: their parity tells the sides apart, no two of them do."""
+    reference, canary = rng.integers(0, 2, (H, 3)).astype(float), rng.integers(0, 2, (H, 3)).astype(float)
+    for side, rows in enumerate((reference, canary)):
+        rows[:, 2] = (rows[:, 0] + rows[:, 1] + (rng.random(H) < (0.9 if side else 0.1))) % 2
+    return reference, canary, lambda rows: rows.sum(axis=1) % 2 == 1
+
+
+def difference(rng):
+    """The same wide noise on both coordinates hides a shift of one of them."""
+    sides = []
+    for shift in (0.0, 1.0):
+        common = 100 * rng.normal(size=H)
+        sides.append(np.column_stack([common, common + shift + 0.2 * rng.normal(size=H)]))
+    return *sides, lambda rows: rows[:, 1] - rows[:, 0] > 0.5
+
+
+def many_coordinates(rng):
+    """A small shift of each of 40 coordinates."""
+    return rng.normal(size=(H, 40)), rng.normal(size=(H, 40)) + 0.4, lambda rows: rows.sum(axis=1) > 8
+
+
+def largest(rng):
+    """One coordinate, never the same, is large on the canary."""
+    reference, canary = rng.normal(size=(H, 30)), rng.normal(size=(H, 30))
+    canary[np.arange(H), rng.integers(0, 30, H)] += 8
+    return reference, canary, lambda rows: rows.max(axis=1) > 5
+
+
+def infinities(rng):
+    """Infinite outputs on the reference."""
+    reference, canary = uniform(rng), uniform(rng)
+    reference[rng.random(H) < 0.1] = -np.inf
+    return reference, canary, lambda rows: rows[:, 0] == -np.inf
+
+
+PLANTED = [
+    threshold,
+    two_sided,
+    middle,
+    atom,
+    set_of_atoms,
+    nan_pattern,
+    discrete_row,
+    difference,
+    many_coordinates,
+    largest,
+    infinities,
+]
+
+
+def chosen(reference, canary, **options: Any):
+    layout = fit_layout([(reference, len(reference)), (canary, len(canary))])
+    return choose_event(
+        reference,
+        canary,
+        layout,
+        **{"claim": PrivacyClaim(0.2), "n_certify": 25_000, "alpha": 5e-4, **options},
+    )
+
+
+def ratio(hits_p, hits_q) -> float:
+    """What a generous audit would certify of an event: the log of shrunken rates."""
+    p, q = (hits.mean() for hits in (hits_p, hits_q))
+    return math.log((p + 1e-3) / (q + 1e-3))
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+@pytest.mark.parametrize("swapped", [False, True], ids=["as planted", "sides swapped"])
+def test_a_planted_event_is_found_on_either_side(plant, swapped):
+    reference, canary, holds = plant(np.random.default_rng(1))
+    fresh = plant(np.random.default_rng(2))[:2]
+    sides = [reference, canary]
+    if swapped:
+        sides, fresh = sides[::-1], fresh[::-1]
+    event = chosen(*sides)
+    found = event.hits(fresh[event.likelier_on]), event.hits(fresh[1 - event.likelier_on])
+    planted = [holds(rows) for rows in fresh]
+    best = max(
+        ratio(planted[i] == inside, planted[1 - i] == inside) for i in (0, 1) for inside in (True, False)
+    )
+    assert found[0].mean() > found[1].mean()
+    assert ratio(*found) > 0.7 * best
+    assert event.likelier_on == int(planted[1].mean() > planted[0].mean()) or event.op != "=="
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_the_same_trials_give_the_same_event(plant):
+    sides = plant(np.random.default_rng(1))[:2]
+    first, second = chosen(*sides), chosen(*sides)
+    assert (first.describe(), first.threshold, first.p, first.q) == (
+        second.describe(),
+        second.threshold,
+        second.p,
+        second.q,
+    )
+
+
+def test_a_missing_key_is_found_and_named():
+    rng = np.random.default_rng(3)
+    sides = [
+        [{"kept": 1.0, **({"rare": 2.0} if rng.random() < rate else {})} for _ in range(2000)]
+        for rate in (0.02, 0.2)
+    ]
+    layout = fit_layout([(side, 2000) for side in sides])
+    event = choose_event(
+        *(layout.encode(side, 2000) for side in sides),
+        layout,
+        claim=PrivacyClaim(1.0),
+        n_certify=5000,
+        alpha=1e-3,
+    )
+    assert "output['rare']" in event.describe() or "length of output" in event.describe()
+    assert (event.p, event.q) == pytest.approx((0.2, 0.02), abs=0.04)
+
+
+def test_the_direction_of_the_snapshots_is_used_in_384_dimensions():
+    rng = np.random.default_rng(4)
+    direction = rng.normal(size=384)
+    direction /= np.linalg.norm(direction)
+    noise = [rng.normal(size=(500, 384)) for _ in range(2)]
+    event = chosen(noise[0], noise[1] + 3.0 * direction, direction=direction)
+    assert event.describe().startswith("projection on the difference of the clean outputs above ")
+    assert event.likelier_on == 1
+    assert event.p - event.q > 0.6
+    blind = chosen(noise[0], noise[1] + 3.0 * direction)
+    fresh = [rng.normal(size=(4000, 384)) + shift * direction for shift in (0.0, 3.0)]
+    found = [abs(one.hits(fresh[1]).mean() - one.hits(fresh[0]).mean()) for one in (event, blind)]
+    assert found[0] > found[1] > 0.2
+
+
+def test_a_user_attack_wins_where_it_is_the_best():
+    def parity(rows):
+        return (np.floor(1000 * rows[:, 1]) % 2 == rows[:, 0]).astype(float)
+
+    result = audit(
+        from_sampler(planted_parity),
+        (0, 1),
+        PrivacyClaim(1.0),
+        n_trials=2000,
+        attacks={"parity": parity},
+    )
+    assert result.violated
+    assert result.attack.startswith("attack 'parity' ")
+    unaided = audit(from_sampler(planted_parity), (0, 1), PrivacyClaim(1.0), n_trials=2000)
+    assert not unaided.violated
+
+
+def planted_parity(dataset, n, rng):
+    rows = rng.random((n, 6))
+    digit = np.floor(1000 * rows[:, 1]) % 2
+    rows[:, 0] = np.where(rng.random(n) < (0.9 if dataset else 0.1), digit, 1 - digit)
+    return rows
+
+
+def test_a_user_attack_that_is_useless_does_no_harm():
+    result = audit(
+        from_sampler(lambda dataset, n, rng: rng.laplace(size=n) + 3 * dataset),
+        (0, 1),
+        PrivacyClaim(1.0),
+        n_trials=2000,
+        attacks={"zero": lambda rows: np.zeros(len(rows)), "nan": lambda rows: np.full(len(rows), np.nan)},
+    )
+    assert result.violated
+    assert "attack" not in result.attack
+
+
+def test_the_low_bits_of_the_noise_are_attacked_on_request():
+    def coarse(dataset, n, rng):
+        """Noise on a grid of 2**-10 is added to 0 or to 2**-20."""
+        return np.round(1024 * rng.laplace(size=n)) / 1024 + dataset * 2.0**-20
+
+    for side_channels, violated in (((), False), (("low-bit",), True)):
+        result = audit(
+            from_sampler(coarse), (0, 1), PrivacyClaim(2.0), n_trials=5000, side_channels=side_channels
+        )
+        assert result.violated == violated
+    assert "side channel" in result.attack
+
+
+def slow_on_the_canary(dataset):
+    total = 0
+    for i in range(2000 if dataset else 10):
+        total += i
+    return 1
+
+
+def test_the_time_of_a_call_is_attacked_on_request():
+    blind = audit(from_callable(slow_on_the_canary), (0, 1), PrivacyClaim(1.0), n_trials=300)
+    assert not blind.violated
+    timed = audit(
+        from_callable(slow_on_the_canary), (0, 1), PrivacyClaim(1.0), n_trials=300, side_channels=("timing",)
+    )
+    assert timed.violated
+    assert "output[1]" in timed.attack
+
+
+NULLS: dict[str, Any] = {
+    "normal": lambda d, n, rng: rng.normal(size=n),
+    "heavy tails": lambda d, n, rng: rng.standard_cauchy(size=n),
+    "coin": lambda d, n, rng: rng.integers(0, 2, n),
+    "constant": lambda d, n, rng: np.ones(n),
+    "many columns": lambda d, n, rng: rng.normal(size=(n, 20)),
+    "discrete rows": lambda d, n, rng: rng.integers(0, 3, (n, 3)),
+    "labels": lambda d, n, rng: rng.choice(list("abcdef"), n),
+    "often NaN": lambda d, n, rng: np.where(rng.random((n, 2)) < 0.3, np.nan, rng.random((n, 2))),
+    "objects": lambda d, n, rng: [{f"k{i}": 1.0} if i < 5 else None for i in rng.integers(0, 8, n)],
+}
+CONFIDENCE, SEEDS = 0.9, 3
+
+
+@pytest.mark.parametrize("correction", ["auto", "betting", "clopper-pearson"])
+def test_identical_laws_are_certified_0_nearly_always(correction):
+    """A bound above 0 errs at epsilon = 0: in at most 10 % of the audits, 1e-6 by a binomial law beyond that."""
+    errors, audits = 0, 0
+    for law in NULLS.values():
+        for seed in range(SEEDS):
+            result = audit(
+                from_sampler(law),
+                ("a", "b"),
+                PrivacyClaim(0.5),
+                n_trials=2000,
+                confidence=CONFIDENCE,
+                correction=correction,
+                seed=seed,
+            )
+            assert not result.violated
+            errors += result.epsilon_lower > 0
+            audits += 1
+    assert errors <= binom.ppf(1 - 1e-6, audits, 1 - CONFIDENCE)
+
+
+class RandomClean:
+    def clean(self, dataset, rng):
+        return rng.normal(size=3)
+
+    def privatize(self, clean, rng):
+        return clean + 0.1 * rng.normal(size=clean.shape)
+
+
+def test_identical_random_clean_stages_are_certified_0_nearly_always():
+    """The attack is chosen on rows of their own; on the certifying rows it would find differences."""
+    errors = 0
+    for seed in range(20):
+        result = audit(
+            RandomClean(),
+            ("a", "b"),
+            PrivacyClaim(1.0),
+            n_trials=1000,
+            n_snapshots=100,
+            confidence=0.95,
+            seed=seed,
+        )
+        assert not result.violated
+        errors += result.epsilon_lower > 0
+    assert errors <= binom.ppf(1 - 1e-6, 20, 0.05)
+
+
+def test_identical_recorded_rows_are_certified_0_nearly_always():
+    errors = 0
+    for seed in range(20):
+        rows = np.random.default_rng(seed).normal(size=(2, 100, 4))
+        sides = [Snapshot(side, np.ones(100, dtype=int)) for side in rows]
+        result = audit(
+            RandomClean(), SnapshotPair(*sides), PrivacyClaim(1.0), n_trials=1000, confidence=0.95, seed=seed
+        )
+        errors += result.epsilon_lower > 0
+    assert errors <= binom.ppf(1 - 1e-6, 20, 0.05)
