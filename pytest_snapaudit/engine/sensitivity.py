@@ -235,7 +235,7 @@ def _compare_arrays(left: NDArray[Any], right: NDArray[Any], norm: str) -> tuple
 
 def _slack(left: NDArray[Any], right: NDArray[Any], norm: str) -> float:
     units = [
-        float(np.spacing(np.abs(side[np.isfinite(side)]).max(initial=0)))
+        float(np.finfo(side.dtype).eps * np.abs(side[np.isfinite(side)]).max(initial=0))
         for side in (left, right)
         if side.dtype.kind in "fc"
     ]

@@ -132,15 +132,15 @@ def _floats(
     def inside(values: st.SearchStrategy[float]) -> st.SearchStrategy[float]:
         return values.map(rounded).filter(lambda value: low <= value <= high)
 
-    calm = [*_kinds(kind(*inner)), inside(calm_inside)]
+    usual = _kinds(kind(*inner))
     edges = _kinds(
         kind(*outer),
         [math.nan] * nan,
         [math.inf, -math.inf] * infinite,
         kind(largest, -largest, *near, tiny, -0.0),
     )
-    anywhere = [inside(st.floats(low, high))] if limits is None else []
-    return Content(st.one_of(calm), st.one_of([*calm, *edges, *anywhere]))
+    anywhere = inside(st.floats(low, high))
+    return Content(st.one_of([*usual, inside(calm_inside)]), st.one_of([*usual, *edges, anywhere]))
 
 
 def _integers(
@@ -163,11 +163,12 @@ def _integers(
     inner = [0, 1, -1] if limits is None else [0, low, high]
     # Any two of the values from half the range upwards overflow when added.
     top = [largest, largest - 1, largest // 2 + 1]
-    calm = [*_kinds(_within(inner, low, high)), st.integers(max(low, -100), min(high, 100))]
-    if max(low, -100) > min(high, 100):
-        calm[-1] = st.integers(low, high)
+    usual = _kinds(_within(inner, low, high))
+    anywhere = st.integers(low, high)
+    small = (max(low, -100), min(high, 100))
+    calm = st.integers(*small) if small[0] <= small[1] else anywhere
     edges = _kinds(*(_within(kind, *admitted) for kind in (outer, top, [smallest, smallest + 1, *near])))
-    return Content(st.one_of(calm), st.one_of([*calm, *edges, st.integers(low, high)]))
+    return Content(st.one_of([*usual, calm]), st.one_of([*usual, *edges, anywhere]))
 
 
 def vectors(
@@ -192,14 +193,16 @@ def vectors(
         inside = axes.map(lambda drawn: along(*drawn))
     else:
         inside = st.lists(st.floats(-share, share), min_size=dimension, max_size=dimension)
-    calm = [st.sampled_from(inner).map(list), inside]
+    usual = st.sampled_from(inner)
     outer = [along(2 * radius), along(-2 * radius), [radius] * dimension, [2 * share] * dimension]
     # The squares of these coordinates overflow, or vanish.
     out_of_range = [along(1e200), [1e308] * dimension] if beyond else []
     not_finite = ([along(math.nan)] * nan, [along(math.inf), along(-math.inf)] * infinite)
     edges = _kinds(outer if beyond else [], *not_finite, [along(5e-324), *out_of_range])
     return Content(
-        st.one_of(calm), st.one_of([*calm, *(kind.map(list) for kind in edges)]), opposite=opposite_vector
+        st.one_of(usual, inside).map(list),
+        st.one_of([usual, *edges, inside]).map(list),
+        opposite=opposite_vector,
     )
 
 
@@ -210,6 +213,6 @@ def opposite_vector(vector: list[float]) -> list[float]:
 
 def texts() -> Content[str]:
     """Exemplar texts: empty, blank, twins by case or Unicode form, separators, control characters, long."""
-    words = [st.sampled_from(PLAIN_TEXTS), st.text("abc ", min_size=1, max_size=10)]
+    plain, words = st.sampled_from(PLAIN_TEXTS), st.text("abc ", min_size=1, max_size=10)
     edges = [*_kinds(TWIN_TEXTS, ODD_TEXTS, LONG_TEXTS), st.text(max_size=20)]
-    return Content(st.one_of(words), st.one_of([*words, *edges]))
+    return Content(st.one_of(plain, words), st.one_of([plain, *edges]))

@@ -21,7 +21,7 @@ def test_it(privacy_auditor, offset):
     )
     run.result.assert_outcomes(passed=1)
     (row,) = run.rows
-    assert row.configurations == 100
+    assert 80 <= row.configurations <= 100  # some versions of Hypothesis repeat themselves
     assert "Flaky" not in run.result.stdout.str()
 
 
