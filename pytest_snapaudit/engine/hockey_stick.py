@@ -21,10 +21,15 @@ def delta_of_masses(p: FloatArray, q: FloatArray, epsilon: float) -> float:
     return float(np.maximum(p - scaled, 0.0).sum())
 
 
-def epsilon_of_masses(p: FloatArray, q: FloatArray, delta: float) -> float:
+def epsilon_of_masses(p: FloatArray, q: FloatArray, delta: float, rounding: float = 0.0) -> float:
     """The smallest ε >= 0 with ``delta_of_masses(p, q, ε) <= delta``, exactly.
 
     It is the largest ``ln((P(S) − δ) / Q(S))`` over events S, attained by an event of large ratios p/q.
+
+    Args:
+        p, q: (k,) probabilities.
+        delta: in [0, 1].
+        rounding: how far the probability of an event may be off; it is charged against the result.
 
     Returns:
         ``inf`` if outcomes that q rules out have more probability than ``delta`` under p.
@@ -33,7 +38,7 @@ def epsilon_of_masses(p: FloatArray, q: FloatArray, delta: float) -> float:
     p, q = p[some], q[some]
     with np.errstate(divide="ignore"):
         order = np.argsort(-(np.log(p) - np.log(q)), kind="stable")
-    excess, other = np.cumsum(p[order]) - delta, np.cumsum(q[order])
+    excess, other = np.cumsum(p[order]) - delta - rounding, np.cumsum(q[order]) + rounding
     useful = excess > 0.0
     if not useful.any():
         return 0.0
@@ -43,6 +48,6 @@ def epsilon_of_masses(p: FloatArray, q: FloatArray, delta: float) -> float:
     return max(0.0, float(np.max(np.log(excess) - np.log(other))))
 
 
-def epsilon_both_ways(p: FloatArray, q: FloatArray, delta: float) -> float:
+def epsilon_both_ways(p: FloatArray, q: FloatArray, delta: float, rounding: float = 0.0) -> float:
     """The larger epsilon of the two directions."""
-    return max(epsilon_of_masses(p, q, delta), epsilon_of_masses(q, p, delta))
+    return max(epsilon_of_masses(p, q, delta, rounding), epsilon_of_masses(q, p, delta, rounding))

@@ -259,5 +259,6 @@ def read_declaration(noise: object) -> NoiseDeclaration | None:
     if kind is None or not all(hasattr(noise, name) for name in required):
         return None
     values = {field.name: getattr(noise, field.name) for field in fields(kind) if hasattr(noise, field.name)}
+    values = {name: float(v) if hasattr(v, "__float__") else v for name, v in values.items()}
     values["enforced"] = bool(values.get("enforced", False))
     return kind(**values)

@@ -20,15 +20,8 @@ from pytest_snapaudit.engine.betting import (
     clipped_rates,
 )
 from pytest_snapaudit.engine.budget import AlphaShares
-from pytest_snapaudit.engine.certificates import (
-    CertificateBound,
-    GaussianCertificate,
-    failed_conditions,
-    gaussian_bound,
-    prepare,
-)
+from pytest_snapaudit.engine.certificates import Certificate, CertificateBound, Tallies, prepare
 from pytest_snapaudit.engine.claim import PrivacyClaim
-from pytest_snapaudit.engine.goodness_of_fit import ShapeTally
 from pytest_snapaudit.engine.looks import PILOT, Look, schedule
 from pytest_snapaudit.engine.outcomes import Layout, Rows, fit_layout
 from pytest_snapaudit.engine.result import RateBounds
@@ -101,7 +94,6 @@ class TrialsOutcome:
     looks: tuple[Look, ...]
     pilot: dict[str, tuple[Rows, Rows]]
     refusals: tuple[str, ...]
-    tallies: tuple[ShapeTally, ShapeTally] | None
 
 
 @dataclass(frozen=True)
@@ -110,7 +102,7 @@ class BlockCounts:
 
     counts: dict[str, PairCounts]
     kept: dict[str, tuple[Rows, Rows]]
-    tallies: tuple[ShapeTally, ShapeTally] | None
+    tallies: Tallies | None
 
 
 def count_block(
@@ -118,7 +110,7 @@ def count_block(
     *,
     events: dict[str, Event],
     layouts: dict[str, Layout],
-    certificate: GaussianCertificate | None,
+    certificate: Certificate | None,
     certificate_view: str,
     keep: dict[str, int],
 ) -> BlockCounts:
@@ -144,9 +136,9 @@ def audit_trials(subject: Subject, settings: Settings, shares: dict[str, AlphaSh
     looks = schedule(settings.n_trials, single=single)
     pilot_trials = max(PILOT, min(_SINGLE_LOOK_PILOT, settings.n_trials // 8)) if single else PILOT
     pilot, layouts = _pilot(subject, settings, pilot_trials)
-    certificate, refusals = _certificate(subject, settings, pilot)
+    certificate, refusals = _certificate(subject, settings, pilot, shares)
     states = {view: ViewState(shares[view], [pilot[view]]) for view in subject.views}
-    tallies: tuple[ShapeTally, ShapeTally] | None = None
+    tallies: Tallies | None = None
     trials = 0
     for look in looks:
         for view, state in states.items():
@@ -157,19 +149,24 @@ def audit_trials(subject: Subject, settings: Settings, shares: dict[str, AlphaSh
             _bound_view(state, look, settings, subject)
             if certificate is not None and tallies is not None and view == subject.noise_view:
                 _bound_certificate(state, certificate, tallies, look, settings)
-        if _decided(states, subject, settings, tallies):
+        failed = refusals
+        if certificate is not None and tallies is not None and (look.last or settings.estimator == "gdp"):
+            failed = certificate.failed_conditions(tallies)
+        if _decided(states, subject, settings, failed):
             break
-    return TrialsOutcome(states, trials, looks, pilot, refusals, tallies)
+    if certificate is not None and tallies is not None:
+        refusals = certificate.failed_conditions(tallies)
+    return TrialsOutcome(states, trials, looks, pilot, refusals)
 
 
 def _decided(
     states: dict[str, ViewState],
     subject: Subject,
     settings: Settings,
-    tallies: tuple[ShapeTally, ShapeTally] | None,
+    refusals: tuple[str, ...],
 ) -> bool:
     """Whether a covered view refutes the claim; rates read as Gaussian also need their declaration tested."""
-    if settings.estimator == "gdp" and (tallies is None or failed_conditions(tallies)):
+    if settings.estimator == "gdp" and refusals:
         return False
     return any(
         state.epsilon_lower > settings.claim.epsilon
@@ -179,12 +176,23 @@ def _decided(
 
 
 def _certificate(
-    subject: Subject, settings: Settings, pilot: dict[str, tuple[Rows, Rows]]
-) -> tuple[GaussianCertificate | None, tuple[str, ...]]:
+    subject: Subject,
+    settings: Settings,
+    pilot: dict[str, tuple[Rows, Rows]],
+    shares: dict[str, AlphaShares],
+) -> tuple[Certificate | None, tuple[str, ...]]:
     if settings.estimator == "dp" or (subject.noise is None and settings.estimator == "auto"):
         return None, ()
-    prepared = prepare(subject, pilot.get(subject.noise_view))
-    return (prepared, ()) if isinstance(prepared, GaussianCertificate) else (None, prepared)
+    share = shares[subject.noise_view].certificate if subject.noise_view in shares else 0.0
+    prepared = prepare(
+        subject,
+        pilot.get(subject.noise_view),
+        delta=settings.claim.delta,
+        planned=settings.n_trials,
+        alpha=share if share > 0 else settings.alpha,
+        gaussian=settings.estimator == "gdp",
+    )
+    return (None, prepared) if isinstance(prepared, tuple) else (prepared, ())
 
 
 def _pilot(
@@ -251,10 +259,10 @@ def _count_look(
     settings: Settings,
     look: Look,
     layouts: dict[str, Layout],
-    certificate: GaussianCertificate | None,
+    certificate: Certificate | None,
     states: dict[str, ViewState],
-    tallies: tuple[ShapeTally, ShapeTally] | None,
-) -> tuple[ShapeTally, ShapeTally] | None:
+    tallies: Tallies | None,
+) -> Tallies | None:
     tasks = block_tasks(subject.sources, settings.entropy, FIRST_LOOK_PHASE + look.index, look.trials)
     events = {view: state.event for view, state in states.items() if state.event is not None}
     drawn = (*events, subject.noise_view) if certificate is not None else tuple(events)
@@ -281,9 +289,7 @@ def _count_look(
     return tallies
 
 
-def merge_tallies(
-    total: tuple[ShapeTally, ShapeTally] | None, more: tuple[ShapeTally, ShapeTally] | None
-) -> tuple[ShapeTally, ShapeTally] | None:
+def merge_tallies(total: Tallies | None, more: Tallies | None) -> Tallies | None:
     """Both sides' tallies of two sets of draws."""
     if total is None or more is None:
         return more if total is None else total
@@ -346,15 +352,15 @@ def _bound_view(state: ViewState, look: Look, settings: Settings, subject: Subje
 
 def _bound_certificate(
     state: ViewState,
-    certificate: GaussianCertificate,
-    tallies: tuple[ShapeTally, ShapeTally],
+    certificate: Certificate,
+    tallies: Tallies,
     look: Look,
     settings: Settings,
 ) -> None:
     alpha = state.shares.certificate * look.share
     if alpha <= 0:
         return
-    bound = gaussian_bound(certificate, tallies, alpha, settings.claim.delta)
+    bound = certificate.bound(tallies, alpha, settings.claim.delta)
     best = state.certificate
     if bound.refusals or best is None or bound.epsilon_lower > best.epsilon_lower:
         state.certificate = bound

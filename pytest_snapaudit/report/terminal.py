@@ -12,7 +12,7 @@ from pytest_snapaudit.report.rows import AuditRow, worst_first
 _HEADINGS = ("verdict", "claim", "epsilon >=", "view", "trials", "catches", "cost", "test")
 _RIGHT = frozenset({"epsilon >=", "trials", "catches", "cost"})
 _COLOURS = {"VIOLATION": "red", "INCONCLUSIVE": "yellow", "CONSISTENT": "green"}
-_MAX_ROWS = 25
+_MAX_ROWS = 40
 
 
 def cells(row: AuditRow) -> tuple[str, ...]:

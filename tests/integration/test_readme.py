@@ -79,26 +79,19 @@ OUTPUTS = {
 COMMANDS = {block.info: block.text.strip() for block in _blocks() if block.language == "sh"}
 
 
-def _run(pytester: pytest.Pytester, snippet: Snippet, *arguments: str) -> AuditRun:
+def _run(pytester: pytest.Pytester, snippet: Snippet) -> AuditRun:
     (pytester.path / snippet.name).write_text(snippet.source, encoding="utf-8")
     if snippet.conftest:
         pytester.makeconftest(snippet.conftest)
     pytester.makeini("[pytest]")
-    return run_audits(
-        pytester, "-p", "no:randomly", "-p", "no:cacheprovider", snippet.name, *snippet.arguments, *arguments
-    )
+    fixed = ("-p", "no:randomly", "-p", "no:cacheprovider", "--hypothesis-seed=0")
+    return run_audits(pytester, *fixed, snippet.name, *snippet.arguments)
 
 
 @pytest.fixture(autouse=True)
 def _a_fixed_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", COLUMNS)
     monkeypatch.delenv("CI", raising=False)
-
-
-@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.name)
-def test_a_snippet_has_the_outcome_it_states(pytester, snippet):
-    assert snippet.outcomes, f"{snippet.name} states no outcome"
-    _run(pytester, snippet).result.assert_outcomes(**snippet.outcomes)
 
 
 def test_every_python_block_is_run():
@@ -127,9 +120,41 @@ def _assert_printed(wanted: str, stdout: str) -> None:
     assert not missing, f"README.md shows lines that this run did not print:\n{missing}\n\n{stdout}"
 
 
-def test_the_first_failure_is_the_one_printed(pytester):
-    (snippet,) = [snippet for snippet in SNIPPETS if snippet.name == "test_visits.py"]
-    _assert_printed(OUTPUTS["test_visits.py"], _run(pytester, snippet).result.stdout.str())
+def _first_failure(run: AuditRun) -> None:
+    _assert_printed(OUTPUTS["test_visits.py"], run.result.stdout.str())
+    stated = _stated(r"no better than ([\d.]+)-DP")
+    assert stated == f"{math.floor(100 * run.rows[0].epsilon_lower) / 100:.2f}"
+
+
+def _counterexample(run: AuditRun) -> None:
+    assert _stated(r"Hypothesis reports\s+`(.*?)`") in run.result.stdout.str()
+
+
+def _classical_calibration(run: AuditRun) -> None:
+    stated = float(_stated(r"The classical formula fails with epsilon >= ([\d.]+)\."))
+    assert run.rows[0].epsilon_lower == pytest.approx(stated, abs=0.1)
+
+
+def _stated(pattern: str) -> str:
+    found = re.search(pattern, README, flags=re.DOTALL)
+    assert found is not None, pattern
+    return " ".join(found.group(1).split())
+
+
+SAID_ABOUT = {
+    "test_visits.py": _first_failure,
+    "test_configurations.py": _counterexample,
+    "test_vote.py": _classical_calibration,
+}
+
+
+@pytest.mark.parametrize("snippet", SNIPPETS, ids=lambda snippet: snippet.name)
+def test_a_snippet_has_the_outcome_it_states(pytester, snippet):
+    assert snippet.outcomes, f"{snippet.name} states no outcome"
+    run = _run(pytester, snippet)
+    run.result.assert_outcomes(**snippet.outcomes)
+    if snippet.name in SAID_ABOUT:
+        SAID_ABOUT[snippet.name](run)
 
 
 def test_the_table_is_that_of_the_examples(pytester):
@@ -164,14 +189,22 @@ def test_the_options_are_those_the_plugin_registers(pytestconfig):
 
 
 def test_the_ceiling_of_counting_is_the_one_stated():
-    stated = float(re.search(r"at most about\s+epsilon = ([\d.]+)", README).group(1))
+    stated = float(_stated(r"at most about\s+epsilon = ([\d.]+)"))
     result = audit(LaplaceSum(1.0), UNIT_NEIGHBOURS, PrivacyClaim(1.0))
     assert result.max_detectable_epsilon == pytest.approx(stated, abs=0.05)
 
 
 def test_the_ceilings_of_a_random_clean_stage_are_those_stated():
-    text = re.search(r"([\d.]+) for N = 2,000 at 95 % and ([\d.]+) at 99.9 %", README)
-    for stated, alpha in zip(text.groups(), (0.05, 0.001), strict=True):
-        # a quarter to a half of alpha bounds the smaller rate
-        reach = math.log(2_000 / math.log(2 / alpha))
-        assert float(stated) == pytest.approx(reach, abs=0.05)
+    values = re.search(r"([\d.]+) for N = 2,000\s+at 95 % and ([\d.]+) at\s+99.9 %", README).groups()
+
+    class Jittered:
+        def clean(self, dataset, rng):
+            return sum(dataset) + rng.normal()
+
+        def privatize(self, clean, rng):
+            return clean + rng.laplace(0.0, 2.0, clean.shape)
+
+    for stated, confidence in zip(values, (0.95, 0.999), strict=True):
+        result = audit(Jittered(), UNIT_NEIGHBOURS, PrivacyClaim(1.0), confidence=confidence, n_trials=1_000)
+        assert result.n_snapshots == 2_000
+        assert result.max_detectable_epsilon == pytest.approx(float(stated), abs=0.05)

@@ -6,13 +6,16 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+
+from pytest_snapaudit.store import JSON, SnapshotStore
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "dp_icl"
 MODULES = ("record", "prompts", "texts")
@@ -146,37 +149,27 @@ def test_the_module_and_the_inputs_work_with_every_model_library_poisoned() -> N
         "import sys, json\n"
         f"for name in {names!r}: sys.modules[name] = None\n"
         "import record\n"
-        "for _, (recorder, neighbours, inputs) in record.RECORDINGS.items():\n"
-        "    recorder(); json.dumps(inputs())\n"
+        "record.RecordVotes(), record.RecordResponses(), record.RecordEmbeddings(), record.RecordCandidate()\n"
+        "json.dumps([record.vote_inputs(), record.response_inputs()])\n"
+        "json.dumps([record.embedding_inputs(), record.candidate_inputs()])\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(EXAMPLE), *sys.path])}
     subprocess.run([sys.executable, "-c", program], check=True, env=environment)
 
 
-def test_a_recording_is_written_whole_and_read_without_pickle(record: ModuleType, tmp_path: Path) -> None:
-    arrays = {"reference": np.asarray([["a", "b"]]), "canary": np.asarray([["a", "c"]])}
-    path = record.write(tmp_path / "new", arrays, "votes")
-    assert [file.name for file in path.parent.iterdir()] == ["votes.npz"]
-    with np.load(path, allow_pickle=False) as stored:
-        assert {name: stored[name].tolist() for name in stored.files} == {
-            "reference": [["a", "b"]],
-            "canary": [["a", "c"]],
-        }
-
-
-def recorded(record: ModuleType, name: str) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-    with np.load(record.RECORDED / f"{name}.npz", allow_pickle=False) as stored:
-        return stored["reference"], stored["canary"]
+def recorded(name: str, inputs: Mapping[str, JSON]) -> tuple[NDArray[Any], NDArray[Any]]:
+    pair = SnapshotStore(EXAMPLE / "privacy_snapshots").load(name, inputs)
+    return pair.reference.rows, pair.canary.rows
 
 
 def test_the_recorded_votes_follow_the_canary(record: ModuleType) -> None:
-    reference, canary = recorded(record, "private_voting")
+    reference, canary = recorded("private_voting", record.vote_inputs())
     assert reference.tolist() == [["Sports", "Sports", "Sports"]]
     assert canary.tolist() == [["Science", "Sports", "Sports"]]
 
 
 def test_the_recorded_texts_follow_the_canary_word_for_word(record: ModuleType) -> None:
-    reference, canary = recorded(record, "embedding_space_texts")
+    reference, canary = recorded("embedding_space_texts", record.response_inputs())
     assert (reference[0, 0], canary[0, 0]) == record.SIGNALS
     assert reference.shape == canary.shape == (1, 16)
     np.testing.assert_array_equal(reference[:, 1:], canary[:, 1:])
@@ -184,15 +177,35 @@ def test_the_recorded_texts_follow_the_canary_word_for_word(record: ModuleType) 
 
 @pytest.mark.parametrize("partitions", range(1, 17))
 def test_the_recorded_mean_embeddings_are_1_52_over_t_apart(record: ModuleType, partitions: int) -> None:
-    reference, canary = (rows[0, :partitions].mean(axis=0) for rows in recorded(record, "embedding_space"))
+    sides = recorded("embedding_space", record.embedding_inputs())
+    reference, canary = (rows[0, :partitions].mean(axis=0) for rows in sides)
     distance = float(np.linalg.norm(reference - canary))
     assert distance == pytest.approx(1.5234 / partitions, rel=1e-4)
 
 
 def test_the_recorded_embeddings_are_unit_vectors_and_fit_the_candidates(record: ModuleType) -> None:
-    sides = recorded(record, "embedding_space")
-    for rows, candidate in zip(sides, recorded(record, "embedding_space_candidates"), strict=True):
+    sides = recorded("embedding_space", record.embedding_inputs())
+    candidates = recorded("embedding_space_candidates", record.candidate_inputs())
+    for rows, candidate in zip(sides, candidates, strict=True):
         assert rows.shape == (1, 16, 384)
         assert rows.dtype == candidate.dtype == np.float32
         np.testing.assert_allclose(np.linalg.norm(rows, axis=2), 1, atol=1e-6)
         np.testing.assert_allclose(rows[:, 0], candidate, atol=1e-5)
+
+
+def test_every_entry_says_which_models_and_versions_made_it() -> None:
+    entries = {entry.name: entry for entry in SnapshotStore(EXAMPLE / "privacy_snapshots").entries()}
+    models = {
+        "private_voting": ["language model"],
+        "embedding_space_texts": ["language model"],
+        "embedding_space": ["embedding model", "language model"],
+        "embedding_space_candidates": ["embedding model"],
+    }
+    assert entries.keys() == models.keys()
+    for name, expected in models.items():
+        provenance = entries[name].provenance
+        assert not entries[name].problem
+        assert sorted(provenance.keys() & {"language model", "embedding model"}) == expected
+        for model in expected:
+            assert {"torch", "transformers"} <= provenance[model]["versions"].keys()
+        assert {"date", "numpy", "pytest_snapaudit", "seed"} <= provenance.keys()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 
@@ -21,6 +21,7 @@ from dp_icl.models import (
     load_minilm,
     load_smollm2,
 )
+from pytest_snapaudit.store import JSON, SnapshotStore
 
 NEEDED = (
     "torch",
@@ -71,17 +72,18 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(0)
 
 
-def recorded(record: ModuleType, name: str) -> list[np.ndarray]:
-    with np.load(record.RECORDED / f"{name}.npz", allow_pickle=False) as stored:
-        return [stored["reference"], stored["canary"]]
+def recorded(name: str, inputs: Mapping[str, JSON]) -> tuple[np.ndarray, np.ndarray]:
+    pair = SnapshotStore(EXAMPLE / "privacy_snapshots").load(name, inputs)
+    return pair.reference.rows, pair.canary.rows
 
 
 def test_recording_votes_again_gives_the_same_labels(
     record: ModuleType, language: TransformersLanguageModel, rng: np.random.Generator
 ) -> None:
     recorder = record.RecordVotes(lambda: language)
-    for side, stored in zip(record.VOTE_NEIGHBOURS, recorded(record, "private_voting"), strict=True):
-        np.testing.assert_array_equal(recorder(side, 1, rng), stored)
+    stored = recorded("private_voting", record.vote_inputs())
+    for side, votes in zip(record.VOTE_NEIGHBOURS, stored, strict=True):
+        np.testing.assert_array_equal(recorder(side, 1, rng), votes)
 
 
 def test_recording_responses_again_gives_the_same_texts_and_embeddings_within_1e_5(
@@ -94,7 +96,8 @@ def test_recording_responses_again_gives_the_same_texts_and_embeddings_within_1e
     journaled = JournaledLanguageModel(language, tmp_path / "calls.journal.jsonl")
     responses = record.RecordResponses(lambda: journaled)
     embeddings = record.RecordEmbeddings(lambda: journaled, lambda: embedding)
-    texts, rows = recorded(record, "embedding_space_texts"), recorded(record, "embedding_space")
+    texts = recorded("embedding_space_texts", record.response_inputs())
+    rows = recorded("embedding_space", record.embedding_inputs())
     for side, stored, vectors in zip(record.RESPONSE_NEIGHBOURS, texts, rows, strict=True):
         np.testing.assert_array_equal(responses(side, 1, rng), stored)
         np.testing.assert_allclose(embeddings(side, 1, rng), vectors, rtol=0, atol=1e-5)
@@ -104,7 +107,7 @@ def test_recording_candidates_again_gives_embeddings_within_1e_5(
     record: ModuleType, embedding: SentenceTransformerModel, rng: np.random.Generator
 ) -> None:
     recorder = record.RecordCandidate(lambda: embedding)
-    stored = recorded(record, "embedding_space_candidates")
+    stored = recorded("embedding_space_candidates", record.candidate_inputs())
     for side, vectors in zip(record.RESPONSE_NEIGHBOURS, stored, strict=True):
         np.testing.assert_allclose(recorder(side, 1, rng), vectors, rtol=0, atol=1e-5)
 

@@ -1,0 +1,71 @@
+"""The location certificate: the exact loss of a declared law at its known shift and at a bound of its scale.
+
+A true scale larger than declared is a safer mechanism. The certificate therefore never uses the declared scale: it
+bounds the scale from the draws, and takes the loss at that bound (STATISTICS, "Model-based certificates").
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from pytest_snapaudit.engine.certificates import conditions
+from pytest_snapaudit.engine.certificates.base import Certificate, CertificateBound, Tallies
+from pytest_snapaudit.engine.certificates.residuals import ResidualFrame
+from pytest_snapaudit.engine.outcomes import Rows
+
+_SCALES_BETWEEN = 9
+
+
+@dataclass(frozen=True)
+class LocationCertificate(Certificate):
+    """Declared noise on one coordinate, at any delta, or on several independent ones at delta = 0."""
+
+    frame: ResidualFrame
+
+    def tally(self, rows: tuple[Rows, Rows]) -> Tallies:
+        """Residual tallies."""
+        a, b = (self.frame.tally(self.frame.residuals(rows[side], side)) for side in (0, 1))
+        return a, b
+
+    def failed_conditions(self, tallies: Tallies) -> tuple[str, ...]:
+        """Shape, equal scale, independence of coordinates."""
+        return conditions.failed_conditions(cast("conditions.Pair", tallies))
+
+    def bound(self, tallies: Tallies, alpha: float, delta: float) -> CertificateBound:
+        """Exact epsilon at an upper bound of the scale.
+
+        For a law of which it is not known that a larger scale is never less private: the least epsilon between
+        a lower and an upper bound of the scale, ``alpha / 2`` each.
+        """
+        refusals = self.failed_conditions(tallies)
+        if refusals:
+            return CertificateBound(0.0, 0.0, refusals)
+        pair = cast("conditions.Pair", tallies)
+        if self.frame.law.monotone:
+            scales = [conditions.scale_upper(pair, alpha)]
+        else:
+            low = conditions.scale_lower(pair, alpha / 2)
+            high = conditions.scale_upper(pair, alpha / 2)
+            known = 0.0 < low <= high < math.inf
+            scales = np.geomspace(low, high, _SCALES_BETWEEN).tolist() if known else [math.inf]
+        if not math.isfinite(scales[-1]):
+            return CertificateBound(0.0, 0.0, ("the draws do not bound the noise scale",))
+        return CertificateBound(
+            epsilon_lower=min(self.epsilon_at(scale, delta) for scale in scales),
+            mu_lower=0.0,
+            refusals=(),
+            note=f"known shift, noise scale at most {scales[-1]:.6g}",
+            estimator=f"{self.frame.law.name} privacy loss",
+            attack="what the noise adds to the known clean outputs",
+        )
+
+    def epsilon_at(self, scale: float, delta: float) -> float:
+        """Exact epsilon at ``delta`` if the noise has this scale; losses of independent coordinates add up."""
+        law, shift = self.frame.law, self.frame.shift.tolist()
+        if len(shift) == 1:
+            return law.epsilon(shift[0], scale, delta)
+        return sum(law.largest_loss(s, scale) for s in shift) if delta == 0.0 else 0.0
