@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_snapaudit.engine.errors import InvalidClaim as InvalidClaim
     from pytest_snapaudit.engine.errors import MechanismError as MechanismError
     from pytest_snapaudit.engine.errors import PrivacyViolation as PrivacyViolation
+    from pytest_snapaudit.engine.errors import SensitivityExceeded as SensitivityExceeded
     from pytest_snapaudit.engine.errors import SnapshotCorrupt as SnapshotCorrupt
     from pytest_snapaudit.engine.errors import SnapshotError as SnapshotError
     from pytest_snapaudit.engine.errors import SnapshotMissing as SnapshotMissing
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from pytest_snapaudit.engine.snapshot import SnapshotPair as SnapshotPair
     from pytest_snapaudit.markers import privacy_audit as privacy_audit
     from pytest_snapaudit.outcomes import SnapauditWarning as SnapauditWarning
+    from pytest_snapaudit.search import SearchResult as SearchResult
 
 __all__ = [
     "AuditResult",
@@ -50,6 +52,8 @@ __all__ = [
     "PrivacyClaim",
     "PrivacyViolation",
     "Sampler",
+    "SearchResult",
+    "SensitivityExceeded",
     "SnapauditWarning",
     "Snapshot",
     "SnapshotCorrupt",
@@ -76,6 +80,7 @@ _HOMES = {
         "InvalidClaim",
         "MechanismError",
         "PrivacyViolation",
+        "SensitivityExceeded",
         "SnapshotCorrupt",
         "SnapshotError",
         "SnapshotMissing",
@@ -88,6 +93,7 @@ _HOMES = {
     "engine.snapshot": ("Snapshot", "SnapshotPair"),
     "markers": ("privacy_audit",),
     "outcomes": ("SnapauditWarning",),
+    "search": ("SearchResult",),
 }
 _MODULE_OF = {name: module for module, names in _HOMES.items() for name in names}
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from pytest_snapaudit.profile import register_profile
+
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
@@ -18,13 +20,15 @@ OWN, REFERENCE = "pytest_snapaudit", "dp_icl"
 
 
 def register() -> None:
-    """Make the plugin's types, and the mechanisms of ``dp_icl``, resolvable by ``st.from_type``.
+    """Make the plugin's types, and the mechanisms of ``dp_icl``, resolvable by ``st.from_type``; name the profile.
 
     Hypothesis keeps a table of resolvers by module name, which it asks about types it does not know once that
     module is imported; it is how Hypothesis serves NumPy without importing it. The table is not public API:
     should it be gone, the types are registered in the public way as soon as the strategies are imported.
-    A strategy that a user registers for one of these types takes precedence.
+    A strategy that a user registers for one of these types takes precedence. The settings profile becomes known
+    too; it is not loaded.
     """
+    register_profile()
     table = resolver_table()
     if table is not None:
         table.setdefault(OWN, _own_types)

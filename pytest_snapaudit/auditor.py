@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from concurrent.futures import Executor
 from typing import Any
 
 import pytest
 
+from pytest_snapaudit import judging, steering
 from pytest_snapaudit.arguments import positive_integer
-from pytest_snapaudit.engine.errors import (
-    DeclarationMismatch,
-    InconclusiveAudit,
-    MechanismError,
-    PrivacyViolation,
-    VacuousAudit,
-)
-from pytest_snapaudit.engine.result import AuditResult, Verdict
+from pytest_snapaudit.engine.errors import VacuousAudit
+from pytest_snapaudit.engine.result import AuditResult
 from pytest_snapaudit.engine.snapshot import SnapshotPair
-from pytest_snapaudit.examples import Example, current_example, on_failure
-from pytest_snapaudit.names import DISABLED, ITEM, OPTIONS
-from pytest_snapaudit.outcomes import SnapauditWarning
+from pytest_snapaudit.examples import current_example
+from pytest_snapaudit.explorer import Explorer
 from pytest_snapaudit.recording import Record, SnapshotRecorder
-from pytest_snapaudit.report import failure
-from pytest_snapaudit.requests import DEFAULT_SNAPSHOTS, AuditRequest, resolve
-from pytest_snapaudit.session import RunningTest, running_test
+from pytest_snapaudit.requests import DEFAULT_SNAPSHOTS, resolve
 from pytest_snapaudit.store import JSON
 
 __tracebackhide__ = True  # frames of this module say nothing to the author of a test
 
 
-class PrivacyAuditor:
+class PrivacyAuditor(Explorer):
     """Audits mechanisms on behalf of the test that is running.
 
     One object serves the whole session, so that the fixture can be used together with Hypothesis; each call
@@ -42,8 +33,7 @@ class PrivacyAuditor:
     """
 
     def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-        self._options = config.stash[OPTIONS]
+        super().__init__(config)
         self._recorder = SnapshotRecorder(self._options, config.rootpath)
 
     def __repr__(self) -> str:
@@ -78,6 +68,12 @@ class PrivacyAuditor:
         ``privacy_audit`` marker, outer markers, and ``mechanism.claim``. The same configuration in one test
         has the same verdict, at no further cost.
 
+        Inside ``@given`` the configuration is first screened on a random stream of its own
+        (:mod:`pytest_snapaudit.engine.screen`), which steers Hypothesis towards more privacy loss. It is then
+        certified on fresh noise, unless the screen's upper bound lies below the claim. An example whose two sides
+        have equal datasets or equal clean outputs tests nothing: its result is INCONCLUSIVE with no trials, it is
+        counted in Hypothesis' statistics, and the test fails as vacuous only if all of its examples are of this kind.
+
         Args:
             mechanism: a :class:`~pytest_snapaudit.engine.mechanism.Mechanism`, a sampler (``from_sampler``,
                 ``from_callable``), or an object that a ``pytest_snapaudit_as_mechanism`` hook recognises.
@@ -111,6 +107,7 @@ class PrivacyAuditor:
                 :func:`~pytest_snapaudit.engine.audit.audit`.
         """
         running = self._running("check")
+        example = current_example(getattr(running.item, "obj", None))
         request = resolve(
             running,
             self._options,
@@ -128,11 +125,16 @@ class PrivacyAuditor:
             attacks=attacks,
             side_channels=side_channels,
             executor=executor,
+            in_example=example is not None,
         )
-        example = current_example(getattr(running.item, "obj", None))
-        result = self._judge(running, request, example)
+        try:
+            result = judging.judge(running, self._options, request, example)
+        except VacuousAudit as error:
+            if example is None:
+                raise
+            return steering.vacuous(running, request, error, running.confidence(self._options))
         running.checks += 1
-        self._gate(running, result, example)
+        judging.gate(running, self._options, request, result, example)
         return result
 
     def measure(
@@ -161,6 +163,7 @@ class PrivacyAuditor:
             InvalidClaim, TypeError, ValueError, MechanismError, VacuousAudit: as :meth:`check`.
         """
         running = self._running("measure")
+        example = current_example(getattr(running.item, "obj", None))
         request = resolve(
             running,
             self._options,
@@ -178,12 +181,18 @@ class PrivacyAuditor:
             attacks=attacks,
             side_channels=side_channels,
             executor=executor,
+            in_example=example is not None,
         )
-        example = current_example(getattr(running.item, "obj", None))
         key = ("measure", request.key())
         result = running.verdicts.get(key)
         if result is None:
-            result = self._run(running, request, running.confidence(self._options))
+            confidence = running.confidence(self._options)
+            try:
+                result = judging.certify(running, request, confidence)
+            except VacuousAudit as error:
+                if example is None:
+                    raise
+                return steering.vacuous(running, request, error, confidence)
             running.verdicts[key] = result
         running.show(key, result, gated=False, in_example=example is not None)
         return result
@@ -243,68 +252,3 @@ class PrivacyAuditor:
         if written:
             running.recorded.append(written)
         return pair
-
-    def _running(self, method: str) -> RunningTest:
-        item = self._config.stash.get(ITEM, None)
-        if item is None:
-            msg = (
-                f"privacy_auditor.{method} was called while no test is running: call it in a test, or in a "
-                "fixture while a test that uses it is being set up."
-            )
-            raise RuntimeError(msg)
-        if self._options.disabled:
-            pytest.skip(DISABLED)
-        return running_test(item)
-
-    def _judge(self, running: RunningTest, request: AuditRequest, example: Example | None) -> AuditResult:
-        """The verdict on a configuration: known, or found for a share of the error probability."""
-        budget = running.budget
-        if budget.enter(example):
-            on_failure(budget.waive)
-        key = request.key()
-        share = budget.share(key, example)
-        result = running.verdicts.get(key)
-        if result is None:
-            budget.charge(share, example)
-            alpha = (1.0 - running.confidence(self._options)) * share
-            try:
-                result = self._run(running, request, 1.0 - alpha)
-            except DeclarationMismatch:
-                raise
-            except Exception:
-                budget.refund(key, share)
-                raise
-            running.verdicts[key] = result
-        running.show(key, result, gated=True, in_example=example is not None)
-        return result
-
-    def _run(self, running: RunningTest, request: AuditRequest, confidence: float) -> AuditResult:
-        try:
-            result = request.run(confidence)
-        except (MechanismError, VacuousAudit, DeclarationMismatch) as error:
-            raise error.with_traceback(None) from error.__cause__
-        running.item.ihook.pytest_snapaudit_result(item=running.item, result=result)
-        return result
-
-    def _gate(self, running: RunningTest, result: AuditResult, example: Example | None) -> None:
-        """Turn a verdict into an outcome of the test."""
-        reproduce = running.reproduce(self._options)
-        if result.verdict is Verdict.VIOLATION:
-            running.first_violation = running.first_violation or failure.configuration(result)
-            message = failure.violation(
-                result,
-                confidence=running.confidence(self._options),
-                example=example,
-                first=running.first_violation,
-                reproduce=reproduce,
-            )
-            raise PrivacyViolation(message, result)
-        if running.settings.detects is not None:
-            weakness = failure.too_weak(result, running.settings.detects, reproduce=reproduce)
-            if weakness:
-                raise InconclusiveAudit(weakness)
-        if result.verdict is Verdict.INCONCLUSIVE:
-            message = failure.inconclusive(result, reproduce=reproduce)
-            if self._options.strict:
-                raise InconclusiveAudit(message)
-            warnings.warn(SnapauditWarning(message), stacklevel=3)

@@ -73,6 +73,10 @@ class Budget:
         self._place = _Place(example.context)
         return True
 
+    def position(self, key: object) -> int:
+        """The number of a configuration among those checked in the same place, from 1."""
+        return self._place.position(key)
+
     def share(self, key: object, example: Example | None) -> float:
         """The part of the error probability that a check of this configuration takes; not charged yet.
 

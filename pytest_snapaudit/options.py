@@ -10,6 +10,8 @@ from typing import Any, Literal, TypeVar
 
 import pytest
 
+from pytest_snapaudit import profile
+
 DEFAULT_SEED = 0
 MIN_TRIALS = 100
 DEFAULT_CONFIDENCE = 0.999
@@ -183,10 +185,11 @@ class RunOptions:
         line += ", strict" * self.strict + ", disabled" * self.disabled
         if self.seed_drawn:
             line += f"; seed drawn: reproduce with --snapaudit-seed={self.seed}"
-        if self.update == "none":
-            return [line]
-        where = " in CI (the variable CI is set)" if self.ci else ""
-        return [line, f"snapaudit: recording snapshots{where}, --snapaudit-update={self.update}"]
+        lines = [line, profile.header(trials_stated=bool(self.cli_trials or self.ini_trials))]
+        if self.update != "none":
+            where = " in CI (the variable CI is set)" if self.ci else ""
+            lines.append(f"snapaudit: recording snapshots{where}, --snapaudit-update={self.update}")
+        return [line for line in lines if line]
 
 
 def _first(*values: Any) -> Any:

@@ -6,12 +6,14 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Any
 
+from pytest_snapaudit import profile
 from pytest_snapaudit.arguments import positive_integer
 from pytest_snapaudit.claims import resolve_claim
 from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.claim import PrivacyClaim
-from pytest_snapaudit.engine.mechanism import mechanism_name
+from pytest_snapaudit.engine.mechanism import DEFAULT_TRIALS, Sampler, mechanism_name
 from pytest_snapaudit.engine.result import AuditResult
+from pytest_snapaudit.engine.screen import Screening, screen
 from pytest_snapaudit.engine.seeding import Digest, digest
 from pytest_snapaudit.options import RunOptions
 from pytest_snapaudit.session import RunningTest
@@ -42,6 +44,17 @@ class AuditRequest:
     identity: Digest
     seed: tuple[int, ...]
 
+    @property
+    def label(self) -> str:
+        """The name of the audit in reports."""
+        return self.options["name"] or mechanism_name(self.mechanism)
+
+    @property
+    def n_trials(self) -> int:
+        """Trials per side that certification counts."""
+        of_kind = self.mechanism.default_trials if isinstance(self.mechanism, Sampler) else DEFAULT_TRIALS
+        return int(self.options["n_trials"] or of_kind)
+
     def key(self) -> object:
         """What the verdict is remembered under."""
         return cache_key(self.identity, self.mechanism)
@@ -57,6 +70,27 @@ class AuditRequest:
             executor=self.executor,
             **self.options,
         )
+
+    def screen(self, alpha: float) -> Screening:
+        """Look at the configuration cheaply, on a random stream of its own.
+
+        Args:
+            alpha: error probability that certification would have.
+        """
+        shared = ("n_snapshots", "views", "scope", "name", "attacks", "side_channels")
+        return screen(
+            self.mechanism,
+            self.neighbours,
+            self.claim,
+            n_certify=self.n_trials,
+            alpha=alpha,
+            seed=self.seed,
+            **{key: self.options[key] for key in shared},
+        )
+
+    def settled_by(self, screening: Screening, confidence: float) -> AuditResult:
+        """The result of an audit that ends with its screen."""
+        return screening.as_result(confidence=confidence, n_certify=self.n_trials, seed=self.seed)
 
 
 def resolve(
@@ -77,8 +111,12 @@ def resolve(
     attacks: Any,
     side_channels: Any,
     executor: Executor | None,
+    in_example: bool,
 ) -> AuditRequest:
     """Resolve the arguments of :meth:`~pytest_snapaudit.auditor.PrivacyAuditor.check`.
+
+    Args:
+        in_example: whether it was called in a Hypothesis example.
 
     Raises:
         InvalidClaim: if nothing states a claim, or one is out of range.
@@ -92,8 +130,10 @@ def resolve(
     claim = resolve_claim(epsilon, delta, settings, mechanism, name or mechanism_name(mechanism))
     asked_trials = None if n_trials is None else positive_integer("check", "n_trials", n_trials)
     asked_rows = None if n_snapshots is None else positive_integer("check", "n_snapshots", n_snapshots)
+    of_profile = profile.TRIALS if in_example and profile.is_active() else None
+    stated = session.cli_trials or asked_trials or settings.n_trials or session.ini_trials
     options: dict[str, Any] = {
-        "n_trials": session.cli_trials or asked_trials or settings.n_trials or session.ini_trials,
+        "n_trials": stated or of_profile,
         "n_snapshots": asked_rows or settings.n_snapshots or DEFAULT_SNAPSHOTS,
         "views": settings.views if views is None else views,
         "scope": "pipeline" if scope is None else scope,

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pytest
 
+from pytest_snapaudit import profile
 from pytest_snapaudit.budget import Budget
 from pytest_snapaudit.engine.errors import VacuousAudit
 from pytest_snapaudit.examples import lift_deadline
@@ -19,6 +21,7 @@ __tracebackhide__ = True  # frames of this module say nothing to the author of a
 
 if TYPE_CHECKING:
     from pytest_snapaudit.engine.result import AuditResult
+    from pytest_snapaudit.engine.screen import Screening
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,13 @@ class RunningTest:
         settings: what its markers ask for.
         marked: whether it is marked privacy_audit.
         budget: shares of its error probability.
-        verdicts: results by configuration.
+        verdicts: results by configuration and share of the error probability.
+        screenings: screens of configurations met in examples, by the same.
+        steered: for which checks of an example Hypothesis has an observation.
         audited: results to report, by configuration.
         checks: number of ``check`` calls that reached a verdict in this run.
+        vacuous: number of calls in Hypothesis examples on which nothing could be tested.
+        vacuous_reason: of the first of them.
         first_violation: the first configuration refuted, in words.
         snapshots: keys of the stored entries it asked for.
         recorded: what it wrote into the store, in words.
@@ -60,8 +67,12 @@ class RunningTest:
     marked: bool = False
     budget: Budget = field(default_factory=lambda: Budget(DEFAULT_MAX_CHECKS))
     verdicts: dict[object, AuditResult] = field(default_factory=dict)
+    screenings: dict[object, Screening] = field(default_factory=dict)
+    steered: WeakKeyDictionary[Any, set[int]] = field(default_factory=WeakKeyDictionary)
     audited: dict[object, Audited] = field(default_factory=dict)
     checks: int = 0
+    vacuous: int = 0
+    vacuous_reason: str = ""
     first_violation: str = ""
     snapshots: set[str] = field(default_factory=set)
     recorded: list[str] = field(default_factory=list)
@@ -82,14 +93,26 @@ class RunningTest:
         self.budget = Budget(self.settings.max_checks or DEFAULT_MAX_CHECKS)
         self.audited.clear()
         self.checks, self.first_violation = 0, ""
+        self.vacuous, self.vacuous_reason = 0, ""
         return ""
 
+    def note_vacuous(self, reason: str) -> None:
+        """Count an example on which nothing could be tested."""
+        self.vacuous += 1
+        self.vacuous_reason = self.vacuous_reason or reason
+
     def require_a_check(self) -> None:
-        """Fail a marked test that checked nothing.
+        """Fail a marked test that checked nothing, and a test of whose Hypothesis examples none tested anything.
 
         Raises:
             VacuousAudit: if it is one.
         """
+        if self.vacuous and self.checks == 0:
+            msg = (
+                f"{self.nodeid} tested nothing: not one of its Hypothesis examples (audited {self.vacuous} times) can "
+                f"tell the two sides apart, for example {self.vacuous_reason}"
+            )
+            raise VacuousAudit(msg)
         if self.marked and self.checks == 0:
             msg = (
                 f"{self.nodeid} is marked privacy_audit but checked nothing: call privacy_auditor.check("
@@ -108,6 +131,8 @@ class RunningTest:
     def reproduce(self, options: RunOptions) -> str:
         """The command that repeats this test with the same verdict."""
         words = ["pytest", self.nodeid, f"--snapaudit-seed={options.seed}"]
+        if profile.is_active():
+            words.append(f"--hypothesis-profile={profile.PROFILE}")
         if options.cli_trials is not None:
             words.append(f"--snapaudit-trials={options.cli_trials}")
         if options.cli_confidence is not None:

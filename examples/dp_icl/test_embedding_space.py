@@ -21,7 +21,7 @@ from record import (
 from texts import SIGNALS
 
 from dp_icl import EmbeddingSpaceAggregation
-from dp_icl.flawed import UnitSensitivityEmbeddingSpaceAggregation
+from dp_icl.flawed import UnitSensitivityEmbeddingSpaceAggregation as UnitSensitivity
 from pytest_snapaudit import PrivacyViolation, privacy_audit
 
 BUDGETS = (1, 2, 4, 8, 16)
@@ -56,7 +56,7 @@ def embeddings(privacy_auditor):
 
 @pytest.fixture(scope="module")
 def candidates(privacy_auditor):
-    pair = privacy_auditor.snapshot(
+    return privacy_auditor.snapshot(
         "embedding_space_candidates",
         RecordCandidate(),
         RESPONSE_NEIGHBOURS,
@@ -64,14 +64,13 @@ def candidates(privacy_auditor):
         size=1,
         tolerance=DRIFT,
     )
-    return np.concatenate([pair.reference.rows, pair.canary.rows])
 
 
-def check(privacy_auditor, mechanism, embeddings):
-    """Audit the mechanism on the first T recorded partitions, aggregated by its own code."""
-    privacy_auditor.check(
-        mechanism, embeddings.map(lambda rows: mechanism.aggregate(rows[: mechanism.partitions]))
-    )
+def check(privacy_auditor, design, partitions, epsilon, embeddings, candidates):
+    """Audit a design on the first T recorded partitions, aggregated by its own code."""
+    either = np.concatenate([candidates.reference.rows, candidates.canary.rows])
+    mechanism = design(partitions, epsilon, DELTA, candidates=either)
+    privacy_auditor.check(mechanism, embeddings.map(lambda rows: mechanism.aggregate(rows[:partitions])))
 
 
 def test_the_model_repeats_the_headline_it_was_shown(headlines):
@@ -82,33 +81,30 @@ def test_the_model_repeats_the_headline_it_was_shown(headlines):
 @pytest.mark.parametrize("epsilon", BUDGETS)
 @pytest.mark.parametrize("partitions", [1, 4])
 def test_sensitivity_2_over_t(privacy_auditor, embeddings, candidates, partitions, epsilon):
-    mechanism = EmbeddingSpaceAggregation(partitions, epsilon, DELTA, candidates)
-    check(privacy_auditor, mechanism, embeddings)
+    check(privacy_auditor, EmbeddingSpaceAggregation, partitions, epsilon, embeddings, candidates)
 
 
 @audited
 @expected_violation
 @pytest.mark.parametrize("epsilon", BUDGETS)
 def test_sensitivity_1_with_one_partition(privacy_auditor, embeddings, candidates, epsilon):
-    mechanism = UnitSensitivityEmbeddingSpaceAggregation(1, epsilon, DELTA, candidates)
-    check(privacy_auditor, mechanism, embeddings)
+    check(privacy_auditor, UnitSensitivity, 1, epsilon, embeddings, candidates)
 
 
-any_configuration = given(st.integers(1, MAX_PARTITIONS), st.sampled_from(BUDGETS))
+any_configuration = given(partitions=st.integers(1, MAX_PARTITIONS), epsilon=st.sampled_from(BUDGETS))
 
 
 @audited_often
 @settings(max_examples=10)
 @any_configuration
 def test_sensitivity_2_over_t_everywhere(privacy_auditor, embeddings, candidates, partitions, epsilon):
-    mechanism = EmbeddingSpaceAggregation(partitions, epsilon, DELTA, candidates)
-    check(privacy_auditor, mechanism, embeddings)
+    check(privacy_auditor, EmbeddingSpaceAggregation, partitions, epsilon, embeddings, candidates)
 
 
 @audited_often
 @expected_violation
 @settings(max_examples=10, report_multiple_bugs=False)
 @any_configuration
-def test_sensitivity_1_fails_with_one_partition(privacy_auditor, embeddings, candidates, partitions, epsilon):
-    mechanism = UnitSensitivityEmbeddingSpaceAggregation(partitions, epsilon, DELTA, candidates)
-    check(privacy_auditor, mechanism, embeddings)
+def test_sensitivity_1_everywhere(privacy_auditor, embeddings, candidates, partitions, epsilon):
+    """Hypothesis finds the one number of partitions for which sensitivity 1 is too small."""
+    check(privacy_auditor, UnitSensitivity, partitions, epsilon, embeddings, candidates)

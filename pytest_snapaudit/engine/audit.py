@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any
 
@@ -15,9 +15,9 @@ from pytest_snapaudit.engine.attacks.fitting import SIDE_CHANNELS
 from pytest_snapaudit.engine.attacks.scores import Score, UserScore
 from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.ceiling import ceiling_of_rows, ceiling_of_trials, reason_inconclusive
-from pytest_snapaudit.engine.certificates import failed_conditions, static_refusals
+from pytest_snapaudit.engine.certificates import static_refusals
 from pytest_snapaudit.engine.claim import PrivacyClaim
-from pytest_snapaudit.engine.looks import schedule
+from pytest_snapaudit.engine.claim_curve import Curve, RefutedPoint, curve_of
 from pytest_snapaudit.engine.mechanism import DEFAULT_TRIALS, Sampler
 from pytest_snapaudit.engine.outcomes import Rows
 from pytest_snapaudit.engine.result import AuditResult, Verdict, ViewResult
@@ -48,6 +48,8 @@ def audit(
     name: str | None = None,
     attacks: Sequence[Score] | Mapping[str, Callable[[Rows], Any]] = (),
     side_channels: Sequence[str] = (),
+    claim_curve: Curve | None = None,
+    stop_early: bool = False,
     executor: Executor | None = None,
 ) -> AuditResult:
     """Bound the mechanism's privacy loss on one neighbouring pair from below, and judge the claim.
@@ -77,6 +79,11 @@ def audit(
         name: printed in reports.
         attacks: further scores to try: a mapping of name to a function from (n, d) outputs to (n,) numbers.
         side_channels: ``"low-bit"`` and ``"timing"``, opt-in.
+        claim_curve: a function of epsilon that returns the delta claimed at the same noise; the mechanism's own
+            ``claim_curve`` by default. If it is refuted and the claim is not, the result's claim is the refuted
+            point.
+        stop_early: end a passing audit once a violation has become unlikely; the result says so, and its
+            ceiling is that of the trials that were counted. Costs power, never validity.
         executor: any ``concurrent.futures`` executor; results do not depend on it.
 
     Raises:
@@ -100,6 +107,7 @@ def audit(
         attacks,
         side_channels,
         executor,
+        stop_early,
     )
     _check_choice("scope", scope, SCOPES)
     if name is not None and not isinstance(name, str):
@@ -116,6 +124,8 @@ def audit(
         timed="timing" in settings.side_channels,
     )
     subject, reproducible = probe(subject, settings.entropy)
+    if correction in ("auto", "betting") and subject.clean != "rows":
+        settings = replace(settings, curve=curve_of(mechanism, claim_curve, claim, subject.name))
     applies = subject.noise is not None and not static_refusals(subject)
     held = settings.alpha * declaration.SHARE if subject.noise is not None and subject.noise.enforced else 0.0
     shares = budget.split(
@@ -125,6 +135,7 @@ def audit(
         certificate=subject.noise_view if applies else None,
         correction=correction,
         estimator=estimator,
+        curve=settings.curve is not None,
     )
     if subject.clean == "rows":
         if correction == "clopper-pearson":
@@ -155,6 +166,8 @@ class _Found:
     ceiling: float
     shares: AlphaShares
     pilot: tuple[Rows, Rows] | None
+    refuted: Mapping[str, RefutedPoint] = field(default_factory=dict)
+    stopped_early: bool = False
 
 
 def _settings(
@@ -169,6 +182,7 @@ def _settings(
     attacks: Any,
     side_channels: Any,
     executor: Any,
+    stop_early: Any,
 ) -> Settings:
     if not isinstance(claim, PrivacyClaim):
         msg = f"claim must be a PrivacyClaim, got {claim!r} of type {type(claim).__name__}."
@@ -191,7 +205,15 @@ def _settings(
         executor=executor,
         attacks=validate_attacks(attacks),
         side_channels=_validate_side_channels(side_channels),
+        stop_early=_validate_flag("stop_early", stop_early),
     )
+
+
+def _validate_flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        msg = f"{name} must be True or False, got {value!r}."
+        raise TypeError(msg)
+    return value
 
 
 def validate_confidence(value: Any) -> float:
@@ -243,19 +265,18 @@ def _of_trials(
     outcome: TrialsOutcome, subject: Subject, settings: Settings, shares: dict[str, AlphaShares]
 ) -> _Found:
     refusals = outcome.refusals
-    if outcome.tallies is not None and settings.estimator != "dp":
-        refusals = refusals or failed_conditions(outcome.tallies)
     wanted = subject.noise is not None or settings.estimator == "gdp"
     views = tuple(
         _view_of_trials(view, state, subject, settings, refusals if wanted else ())
         for view, state in outcome.views.items()
     )
     first = _headline(subject, views).view
-    looks = schedule(settings.n_trials, single=settings.correction in ("clopper-pearson", "bernstein"))
     certified = any(view.conditional_on for view in views if view.gated)
-    ceiling = math.inf if certified else ceiling_of_trials(looks, settings, shares[first], subject)
+    ceiling = math.inf if certified else ceiling_of_trials(outcome.looks, settings, shares[first], subject)
     pilot = outcome.pilot.get(subject.noise_view)
-    return _Found(views, outcome.trials, int(subject.clean == "fixed"), ceiling, shares[first], pilot)
+    refuted = {view: state.refuted for view, state in outcome.views.items() if state.refuted is not None}
+    clean = int(subject.clean == "fixed")
+    return _Found(views, outcome.trials, clean, ceiling, shares[first], pilot, refuted, outcome.stopped_early)
 
 
 def _view_of_trials(
@@ -272,13 +293,13 @@ def _view_of_trials(
         estimator = "Gaussian trade-off of event rates"
         conditional = "" if refusals else f"the declared {subject.noise}"
     elif certificate is not None and model > 0 and model >= max(counts, state.betting_bound):
-        estimator, conditional = "Gaussian trade-off", f"the declared {subject.noise} ({certificate.note})"
+        estimator, conditional = certificate.estimator, f"the declared {subject.noise} ({certificate.note})"
     elif state.betting_bound > counts:
         estimator = "betting"
     attack = state.best_event or state.event
     words = attack.describe() if attack is not None else ""
-    if estimator == "Gaussian trade-off":
-        words = "projection on the difference of the clean outputs"
+    if certificate is not None and estimator == certificate.estimator:
+        words = certificate.attack
     return ViewResult(
         view=view,
         gated=view in subject.covered,
@@ -318,6 +339,33 @@ def _headline(subject: Subject, views: tuple[ViewResult, ...]) -> ViewResult:
     return max(gated, key=lambda view: view.epsilon_lower)
 
 
+def _early_stop(found: _Found, settings: Settings) -> tuple[tuple[str, str], ...]:
+    if not found.stopped_early:
+        return ()
+    words = f"after {found.trials:,} of {settings.n_trials:,} trials per side, since a violation had become unlikely"
+    return (("stopped early", words),)
+
+
+def _refuted_point(
+    found: _Found, claim: PrivacyClaim
+) -> tuple[PrivacyClaim, tuple[ViewResult, ...], ViewResult]:
+    """The refuted point of the claim curve as the claim, and the view it was refuted on as the best one."""
+    name, point = next(iter(found.refuted.items()))
+    stated = f"(epsilon={point.claim.epsilon:g}, delta={point.claim.delta:.4g})"
+    best = replace(
+        next(view for view in found.views if view.view == name),
+        epsilon_lower=point.epsilon_lower,
+        estimator="claim curve, event counts",
+        attack=point.event.describe(),
+        rates=point.rates,
+        conditional_on=(
+            f"the mechanism's claim_curve, which states {stated} at the noise of "
+            f"(epsilon={claim.epsilon:g}, delta={claim.delta:g})"
+        ),
+    )
+    return point.claim, tuple(best if view.view == name else view for view in found.views), best
+
+
 def _result(
     subject: Subject,
     settings: Settings,
@@ -328,7 +376,9 @@ def _result(
     reproducible: bool,
     started: float,
 ) -> AuditResult:
-    claim, best = settings.claim, _headline(subject, found.views)
+    claim, views, best = settings.claim, found.views, _headline(subject, found.views)
+    if best.gated and best.epsilon_lower <= claim.epsilon and found.refuted:
+        claim, views, best = _refuted_point(found, claim)
     verdict, reason = Verdict.CONSISTENT, ""
     if not best.gated:
         verdict = Verdict.INCONCLUSIVE
@@ -354,10 +404,13 @@ def _result(
         attack=best.attack,
         n_trials=found.trials,
         n_snapshots=found.snapshots,
-        views=found.views,
+        views=views,
         reason=reason,
         alpha_spent=budget.spent(shares, subject.covered),
-        diagnostics=diagnostics.describe(subject, claim, found.pilot, reproducible=reproducible),
+        diagnostics=(
+            *diagnostics.describe(subject, claim, found.pilot, reproducible=reproducible),
+            *_early_stop(found, settings),
+        ),
         seed=settings.entropy,
         elapsed=time.perf_counter() - started,
     )

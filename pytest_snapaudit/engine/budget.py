@@ -1,8 +1,9 @@
 """Shares of the error probability α inside one audit.
 
 α is split between the covered views; within a view, a fifth goes to a model-based certificate if one may apply,
-and the distribution-free rest is split between the betting gate and the event counts. A view the claim does
-not cover never gates, so its (reported) bound has α for itself.
+another fifth to the claim curve if the mechanism states one, and the distribution-free rest is split between the
+betting gate and the event counts. A view the claim does not cover never gates, so its (reported) bound has α for
+itself.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ class AlphaShares:
     counts: float
     betting: float
     certificate: float
+    curve: float = 0.0
 
     def items(self) -> tuple[tuple[str, float], ...]:
         """Gates that spend something, by name."""
@@ -28,6 +30,7 @@ class AlphaShares:
             ("event counts", self.counts),
             ("betting", self.betting),
             ("certificate", self.certificate),
+            ("claim curve", self.curve),
         )
         return tuple((name, share) for name, share in named if share > 0)
 
@@ -40,6 +43,7 @@ def split(
     certificate: str | None,
     correction: str,
     estimator: str,
+    curve: bool = False,
 ) -> dict[str, AlphaShares]:
     """Shares per view.
 
@@ -48,19 +52,21 @@ def split(
         certificate: the view that a model-based certificate speaks of, if one may apply.
         correction: ``"auto"`` runs both gates side by side; a named one has the view's share alone.
         estimator: ``"gdp"`` converts rates, which the betting gate does not produce.
+        curve: whether the mechanism states a claim curve; its covered views have a share for it.
     """
     gated = max(sum(view in covered for view in views), 1)
     shares = {}
     for view in views:
         mine = alpha / gated if view in covered else alpha
         model = mine * CERTIFICATE_SHARE if view == certificate and estimator == "auto" else 0.0
-        free = mine - model
+        points = mine * CERTIFICATE_SHARE if curve and view in covered else 0.0
+        free = mine - model - points
         if correction == "betting" and estimator != "gdp":
-            shares[view] = AlphaShares(0.0, free, model)
+            shares[view] = AlphaShares(0.0, free, model, points)
         elif correction == "auto" and estimator != "gdp":
-            shares[view] = AlphaShares(free / 2, free / 2, model)
+            shares[view] = AlphaShares(free / 2, free / 2, model, points)
         else:
-            shares[view] = AlphaShares(free, 0.0, model)
+            shares[view] = AlphaShares(free, 0.0, model, points)
     return shares
 
 

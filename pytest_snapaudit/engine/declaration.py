@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import chdtr, chdtrc
 
+from pytest_snapaudit.engine.certificates.conditions import shape_p_value, unfit
+from pytest_snapaudit.engine.certificates.residuals import make_frame
 from pytest_snapaudit.engine.errors import DeclarationMismatch
+from pytest_snapaudit.engine.families import law_of
 from pytest_snapaudit.engine.goodness_of_fit import (
     GaussianReference,
     LaplaceReference,
@@ -17,7 +21,7 @@ from pytest_snapaudit.engine.goodness_of_fit import (
     shape_test,
 )
 from pytest_snapaudit.engine.mechanism import WHITE_BOX
-from pytest_snapaudit.engine.noise import GaussianNoise, NoiseDeclaration
+from pytest_snapaudit.engine.noise import GaussianNoise, LaplaceNoise, NoiseDeclaration
 from pytest_snapaudit.engine.outcomes import Raised
 from pytest_snapaudit.engine.seeding import BLOCK, block_generator, legacy_generators_seeded
 from pytest_snapaudit.engine.simulation import (
@@ -39,45 +43,65 @@ _VALUES = 50_000
 def hold_to_declaration(subject: Subject, entropy: tuple[int, ...], alpha: float) -> None:
     """Test the noise of ``privatize`` on one clean output per side against the declaration.
 
-    Shape (all coordinates pooled) and scale are tested on draws of their own; noise exactly as declared is
-    rejected with probability at most ``alpha``.
+    Shape and scale, all coordinates pooled, are tested on draws of their own; noise exactly as declared is
+    rejected with probability at most ``alpha``, up to the large-sample approximations of the tests.
 
     Raises:
         DeclarationMismatch: the shape or the scale is not as declared, or no noise is seen alone.
     """
-    noise = subject.noise
-    if noise is None:
+    if subject.noise is None:
         return
-    reference, spread = _expected(noise)
-    tallies = []
+    residuals = []
     for side in (0, 1):
-        residuals = _residuals(subject, entropy, side)
-        if isinstance(residuals, str):
-            raise DeclarationMismatch(_message(subject, residuals))
-        tallies.append(ShapeTally.from_values(residuals, reference))
-    shape = shape_test(tallies, alpha / 2)
-    if not shape.passed:
-        reason = f"the noise is not {reference.family}: {shape.reason}"
+        seen = _residuals(subject, entropy, side)
+        if isinstance(seen, str):
+            raise DeclarationMismatch(_message(subject, seen))
+        residuals.append(seen)
+    reason = difference_from(subject.noise, residuals, alpha)
+    if reason:
         raise DeclarationMismatch(_message(subject, reason))
-    for tally, name in zip(tallies, SIDES, strict=True):
-        observed, freedom = reference.dispersion(tally)
-        ratio = freedom * observed / spread
-        p_value = 2.0 * min(float(chdtr(freedom, ratio)), float(chdtrc(freedom, ratio)))
-        if p_value <= alpha / 4:
-            scale = observed**0.5 if isinstance(noise, GaussianNoise) else observed
-            reason = f"the observed scale on the {name} side is {scale:.6g} (p = {p_value:.2g})"
-            raise DeclarationMismatch(_message(subject, reason))
 
 
 def _message(subject: Subject, reason: str) -> str:
     return f"{subject.name}: declares {subject.noise} and asks to be held to it, but {reason}."
 
 
-def _expected(noise: NoiseDeclaration) -> tuple[ShapeReference, float]:
-    """Where the noise should lie, and the dispersion that its family's statistic estimates."""
+def difference_from(noise: NoiseDeclaration, residuals: Sequence[NDArray[np.float64]], alpha: float) -> str:
+    """How the noise of the two sides, (m,) values each, differs from the declaration; empty if it does not."""
     if isinstance(noise, GaussianNoise):
-        return GaussianReference(0.0, noise.sigma), noise.sigma**2
-    return LaplaceReference(0.0, noise.scale), noise.scale
+        return _against_reference(GaussianReference(0.0, noise.sigma), noise.sigma**2, residuals, alpha)
+    if isinstance(noise, LaplaceNoise):
+        return _against_reference(LaplaceReference(0.0, noise.scale), noise.scale, residuals, alpha)
+    law = law_of(noise)
+    if law is None:
+        return ""
+    frame = make_frame(law, np.zeros(1, dtype=np.intp), np.zeros((2, 1)), law.scale)
+    for values, side in zip(residuals, SIDES, strict=True):
+        tally = frame.tally(values[:, None])
+        reason = unfit(tally)
+        p_value = 0.0
+        if not reason:
+            p_value, reason = shape_p_value(tally, law.scale)
+        if p_value <= alpha / 2:
+            return f"the noise on the {side} side is not {law.name} noise of that scale: {reason} (p = {p_value:.2g})"
+    return ""
+
+
+def _against_reference(
+    reference: ShapeReference, spread: float, residuals: Sequence[NDArray[np.float64]], alpha: float
+) -> str:
+    tallies = [ShapeTally.from_values(values, reference) for values in residuals]
+    shape = shape_test(tallies, alpha / 2)
+    if not shape.passed:
+        return f"the noise is not {reference.family}: {shape.reason}"
+    for tally, side in zip(tallies, SIDES, strict=True):
+        observed, freedom = reference.dispersion(tally)
+        ratio = freedom * observed / spread
+        p_value = 2.0 * min(float(chdtr(freedom, ratio)), float(chdtrc(freedom, ratio)))
+        if p_value <= alpha / 4:
+            scale = observed**0.5 if isinstance(reference, GaussianReference) else observed
+            return f"the observed scale on the {side} side is {scale:.6g} (p = {p_value:.2g})"
+    return ""
 
 
 def _residuals(subject: Subject, entropy: tuple[int, ...], side: int) -> NDArray[np.float64] | str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.interpolate import CubicHermiteSpline
 
-from pytest_snapaudit.engine.families import FloatArray, NoiseLaw
+from pytest_snapaudit.engine.continuous_families import FloatArray, NoiseLaw
 from pytest_snapaudit.engine.noise import DensityNoise, LogDensity
 
 _HALF_WIDTH, _POINTS = 38.0, 2**16 + 1
@@ -78,7 +78,7 @@ class DensityLaw(NoiseLaw):
         return np.asarray(self.table.points[np.minimum(at, len(self.table.points) - 1)] * scale)
 
     def largest_loss(self, shift: float, scale: float) -> float:
-        """The largest loss over events of probability at least 1e-10; a lower bound of the supremum."""
+        """The largest loss over events of probability above 1e-13 or so; a lower bound of the supremum."""
         return self.epsilon(shift, scale, 0.0)
 
 

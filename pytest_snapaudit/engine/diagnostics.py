@@ -13,9 +13,15 @@ from pytest_snapaudit.engine.estimators import analytic_gaussian_sigma
 from pytest_snapaudit.engine.mechanism import mechanism_name
 from pytest_snapaudit.engine.noise import GaussianNoise, LaplaceNoise
 from pytest_snapaudit.engine.outcomes import Rows
+from pytest_snapaudit.engine.snapshot import SnapshotPair
+from pytest_snapaudit.engine.snapshot_diagnostics import NORMS, in_words
 from pytest_snapaudit.engine.subject import Subject
 
 _MAX_ROW_PAIRS = 200
+_EQUAL = (
+    "all clean outputs of a side are equal ({:,} evaluations); declare deterministic = True for an audit that "
+    "reaches larger epsilon"
+)
 
 
 def declared_norm(mechanism: Any) -> str:
@@ -55,7 +61,10 @@ def describe(
     if gap is not None and math.isfinite(gap[0]):
         found += _sensitivity(gap, sensitivity)
         found += _noise_scale(subject, claim, gap[0], pilot)
-    found += _determinism(subject)
+    if subject.recorded is None:
+        found += _determinism(subject)
+    else:
+        found += _of_snapshot(subject, subject.recorded)
     found.append(
         (
             "reproducibility",
@@ -113,14 +122,24 @@ def _determinism(subject: Subject) -> list[tuple[str, str]]:
     if subject.clean == "rows" and subject.clean_rows is not None:
         distinct = [len(np.unique(rows.reshape(len(rows), -1), axis=0)) for rows in subject.clean_rows]
         if max(distinct) == 1:
-            return [
-                (
-                    "determinism",
-                    f"all clean outputs of a side are equal ({len(subject.clean_rows[0]):,} evaluations); declare "
-                    "deterministic = True for an audit that reaches larger epsilon",
-                )
-            ]
+            return [("determinism", _EQUAL.format(len(subject.clean_rows[0])))]
         return [("clean outputs", f"{distinct[0]:,} and {distinct[1]:,} distinct clean outputs per side")]
     if subject.clean == "fixed" and subject.declared_deterministic:
         return [("determinism", "declared; a second evaluation of the clean stage agrees")]
     return []
+
+
+def _of_snapshot(subject: Subject, pair: SnapshotPair) -> list[tuple[str, str]]:
+    numeric = all(side.rows.dtype.kind in "biufc" for side in (pair.reference, pair.canary))
+    norm = declared_norm(subject.mechanism) if numeric else "l2"
+    deterministic = subject.declared_deterministic
+    lines = list(in_words(pair, norm if norm in NORMS else "l2", deterministic=deterministic))
+    evaluations = min(pair.reference.size, pair.canary.size)
+    if max(len(pair.reference.rows), len(pair.canary.rows)) > 1:
+        return lines
+    if deterministic:
+        witness = "the recorded evaluations agree" if evaluations > 1 else "one evaluation is recorded"
+        lines.append(("determinism", f"declared; {witness}"))
+    elif subject.clean == "rows":
+        lines.append(("determinism", _EQUAL.format(evaluations)))
+    return lines

@@ -8,8 +8,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from pytest_snapaudit.engine.continuous_families import FloatArray, NoiseLaw
 from pytest_snapaudit.engine.estimators import gdp_epsilon
-from pytest_snapaudit.engine.families import FloatArray, NoiseLaw
 from pytest_snapaudit.engine.hockey_stick import epsilon_both_ways
 
 _CONTINUOUS_FROM = 5_000.0

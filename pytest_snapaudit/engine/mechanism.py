@@ -12,7 +12,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from pytest_snapaudit.engine.claim import PrivacyClaim
-from pytest_snapaudit.engine.noise import GaussianNoise, LaplaceNoise, NoiseDeclaration
+from pytest_snapaudit.engine.noise import KINDS, NoiseDeclaration, read_declaration
 
 D = TypeVar("D")
 D_contra = TypeVar("D_contra", contravariant=True)
@@ -32,7 +32,8 @@ class Mechanism(Protocol[D_contra]):
         stage; in pipeline scope it is re-drawn for every trial.
         ``release(noisy, rng)`` -> (n, ...): what a black-box attacker sees; identity if absent.
         ``deterministic``: True if one clean evaluation stands for all; a second one verifies it.
-        ``noise``: a :class:`GaussianNoise` or :class:`LaplaceNoise` declaration.
+        ``noise``: a declaration of :mod:`~pytest_snapaudit.engine.noise`, such as ``GaussianNoise(sigma)``.
+        ``claim_curve(epsilon)`` -> delta: what the calibration claims at other epsilons for the same noise.
         ``sensitivity``, ``norm``: declared bound on the distance of clean outputs, and its norm: ``"l1"``,
             ``"l2"`` or ``"linf"``.
         ``claim``: a :class:`PrivacyClaim` or an (epsilon, delta) pair.
@@ -152,17 +153,15 @@ def mechanism_name(mechanism: object) -> str:
 def declared_noise(mechanism: object) -> NoiseDeclaration | None:
     """The mechanism's noise declaration, recognised by type or by name and parameter."""
     noise = getattr(mechanism, "noise", None)
-    if noise is None or isinstance(noise, GaussianNoise | LaplaceNoise):
-        return noise
-    kind = type(noise).__name__
-    enforced = bool(getattr(noise, "enforced", False))
-    if kind == "GaussianNoise" and hasattr(noise, "sigma"):
-        return GaussianNoise(float(noise.sigma), enforced)
-    if kind == "LaplaceNoise" and hasattr(noise, "scale"):
-        return LaplaceNoise(float(noise.scale), enforced)
+    if noise is None:
+        return None
+    declared = read_declaration(noise)
+    if declared is not None:
+        return declared
+    others = ", ".join(name for name in KINDS if name not in ("GaussianNoise", "LaplaceNoise"))
     msg = (
         f"{mechanism_name(mechanism)}: noise must be GaussianNoise(sigma) or LaplaceNoise(scale), "
-        f"got {noise!r} of type {kind}."
+        f"got {noise!r} of type {type(noise).__name__}; {others} are accepted too."
     )
     raise TypeError(msg)
 

@@ -62,6 +62,8 @@ class AuditResult:
 
     Attributes:
         name: the mechanism's name, with the fields that identify its configuration.
+        claim: what was judged: the claim under test, or the point of the mechanism's claim curve that was refuted
+            where the claim itself was not.
         epsilon_lower: the largest bound over the views the claim covers (over all views if it covers none).
         max_detectable_epsilon: the largest epsilon this audit could have certified.
         n_trials: trials per side that were counted; tuning trials come on top.

@@ -7,7 +7,7 @@ chosen on clean outputs kept apart: chosen on the certifying ones it would see d
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,8 @@ from pytest_snapaudit.engine import bounds, estimators
 from pytest_snapaudit.engine.attacks.choice import choose_event
 from pytest_snapaudit.engine.attacks.event import Event
 from pytest_snapaudit.engine.budget import AlphaShares
-from pytest_snapaudit.engine.outcomes import Layout, Rows, fit_layout
+from pytest_snapaudit.engine.outcomes import Layout, Rows
+from pytest_snapaudit.engine.pilot import Pilot, draw_pilot
 from pytest_snapaudit.engine.result import RateBounds
 from pytest_snapaudit.engine.seeding import BLOCK, block_generator
 from pytest_snapaudit.engine.simulation import (
@@ -29,13 +30,12 @@ from pytest_snapaudit.engine.simulation import (
     FixedRowsSource,
     MixedCleanSource,
     Source,
-    block_tasks,
+    SteadySource,
     draw_encoded,
     run_tasks,
 )
 from pytest_snapaudit.engine.subject import Subject
 from pytest_snapaudit.engine.trials import Settings, split_alpha
-from pytest_snapaudit.engine.wiring import check_pilot
 
 TUNING_DRAWS = 20_000
 """Draws per side from the tuning rows on which the event is chosen."""
@@ -67,6 +67,7 @@ class RowTask:
     phase: int
     side: int
     block: int
+    pilot: Source
 
 
 def hit_rates(
@@ -75,6 +76,8 @@ def hit_rates(
     """(r,) share of each row's draws that fall in the event, per view."""
     rng = block_generator(task.entropy, task.phase, task.side, task.block)
     source: Source = FixedRowsSource(task.mechanism, np.repeat(task.rows, task.draws, axis=0))
+    if isinstance(task.pilot, SteadySource):
+        source = replace(task.pilot, source=source)
     encoded = draw_encoded(source, layouts, len(task.rows) * task.draws, rng)
     return {
         view: event.hits(encoded[view]).reshape(len(task.rows), task.draws).mean(axis=1)
@@ -110,7 +113,7 @@ def audit_rows(
         )
     )
     sources: tuple[Source, Source] = (a, b)
-    events, layouts = _choose(subject, settings, sources, shares, min(len(rows) for rows in certifying))
+    events, pilot = _choose(subject, settings, sources, shares, min(len(rows) for rows in certifying))
     variances = [
         _side_rates(
             subject,
@@ -120,12 +123,12 @@ def audit_rows(
             side,
             1,
             events,
-            layouts,
+            pilot,
         )
         for side, rows in enumerate(tuning)
     ]
     rates = [
-        _side_rates(subject, settings, rows, _draws(settings, rows), side, 0, events, layouts)
+        _side_rates(subject, settings, rows, _draws(settings, rows), side, 0, events, pilot)
         for side, rows in enumerate(certifying)
     ]
     outcomes = {}
@@ -165,27 +168,14 @@ def _choose(
     sources: tuple[Source, Source],
     shares: dict[str, AlphaShares],
     n_rows: int,
-) -> tuple[dict[str, Event], dict[str, Layout]]:
+) -> tuple[dict[str, Event], Pilot]:
     draws = min(TUNING_DRAWS, settings.n_trials)
-    tasks = block_tasks(sources, settings.entropy, TUNE_ROWS_PHASE, draws)
-    events, layouts = {}, {}
-    raw = [task.raw() for task in tasks]
-    for view in subject.views:
-        first = raw[0][0][view], raw[0][1][view]
-        check_pilot(subject.name, first, tasks[0].trials)
-        layout = fit_layout([(side, tasks[0].trials) for side in first])
-        reference, canary = (
-            np.concatenate(
-                [
-                    layout.encode(block[side][view], task.trials)
-                    for block, task in zip(raw, tasks, strict=True)
-                ]
-            )
-            for side in (0, 1)
-        )
-        layouts[view] = layout
-        events[view] = _select(subject, settings, (reference, canary), layout, shares[view], n_rows)
-    return events, layouts
+    pilot = draw_pilot(subject.name, sources, settings.entropy, TUNE_ROWS_PHASE, draws, subject.views)
+    events = {
+        view: _select(subject, settings, rows, pilot.layouts[view], shares[view], n_rows)
+        for view, rows in pilot.rows.items()
+    }
+    return events, pilot
 
 
 def _select(
@@ -219,7 +209,7 @@ def _side_rates(
     side: int,
     phase: int,
     events: dict[str, Event],
-    layouts: dict[str, Layout],
+    pilot: Pilot,
 ) -> dict[str, NDArray[np.float64]]:
     per_block = max(BLOCK // draws, 1)
     tasks = [
@@ -231,10 +221,13 @@ def _side_rates(
             FIRST_LOOK_PHASE + phase,
             side,
             i,
+            pilot.sources[side],
         )
         for i, start in enumerate(range(0, len(rows), per_block))
     ]
-    parts = list(run_tasks(settings.executor, partial(hit_rates, events=events, layouts=layouts), tasks))
+    parts = list(
+        run_tasks(settings.executor, partial(hit_rates, events=events, layouts=pilot.layouts), tasks)
+    )
     return {view: np.concatenate([part[view] for part in parts]) for view in events}
 
 

@@ -136,6 +136,44 @@ def _copied(outputs: Any) -> Any:
 
 
 @dataclass(frozen=True)
+class SteadySource:
+    """A source of which every call raises, or none: the draws of a call fail together, not independently."""
+
+    name: str
+    source: (
+        SamplerSource
+        | TimedSource
+        | FixedCleanSource
+        | LiveCleanSource
+        | MixedCleanSource
+        | FixedRowsSource
+        | CopiedSource
+    )
+    raises: bool
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs per view."""
+        try:
+            raw = self.source.draw(n, rng)
+        except MechanismError:
+            raise
+        except Exception as error:
+            if self.raises:
+                raise
+            raise self._unsteady(f"raised {error!r}, and others did not") from error
+        if self.raises:
+            raise self._unsteady("succeeded, and others raised")
+        return raw
+
+    def _unsteady(self, what: str) -> MechanismError:
+        return MechanismError(
+            f"{self.name}: a call for many outputs {what}; the outputs of one call then fail together, so they are "
+            "not independent trials. Return a failure as one output among the others, or wrap a function that "
+            "returns one output per call with from_callable."
+        )
+
+
+@dataclass(frozen=True)
 class ConstantSource:
     """A side on which every output is the same, such as an exception in the clean stage."""
 
@@ -154,6 +192,7 @@ Source = (
     | MixedCleanSource
     | FixedRowsSource
     | CopiedSource
+    | SteadySource
     | ConstantSource
 )
 

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 _MAX_COUNT = np.iinfo(np.int64).max
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Snapshot:
     """Clean outputs of one side: distinct rows and how often each was seen.
 
@@ -48,6 +48,14 @@ class Snapshot:
         rows.flags.writeable = counts.flags.writeable = False
         object.__setattr__(self, "rows", rows)
         object.__setattr__(self, "counts", counts)
+
+    def __repr__(self) -> str:
+        shape, dtype = self.rows.shape[1:], self.rows.dtype
+        return f"Snapshot({len(self.rows)} distinct of {self.size} rows of shape {shape}, {dtype})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        """What IPython and Hypothesis print, which would print every field of a dataclass otherwise."""
+        printer.text(repr(self))
 
     @classmethod
     def from_rows(cls, rows: ArrayLike, provenance: Mapping[str, Any] | None = None) -> Self:

@@ -56,6 +56,7 @@ class Subject:
         covered: the views the claim covers.
         noise: the declaration, if any.
         has_release: whether the black-box view differs from the white-box view.
+        recorded: the snapshots the clean outputs come from, if any.
     """
 
     mechanism: Any
@@ -69,6 +70,7 @@ class Subject:
     covered: frozenset[str]
     noise: NoiseDeclaration | None
     has_release: bool
+    recorded: SnapshotPair | None = None
 
     @property
     def noise_stage_covered(self) -> bool:
@@ -147,7 +149,7 @@ def resolve_subject(
         has_release=has_release,
     )
     if isinstance(neighbours, SnapshotPair):
-        return _from_snapshots(base, neighbours, scope)
+        return _from_snapshots(replace(base, recorded=neighbours), neighbours, scope)
     datasets = _pair(neighbours)
     if scope == "noise":
         return _fixed(base, [_first_clean(mechanism, dataset, label, entropy) for dataset in datasets])

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_snapaudit.engine import bounds, estimators
+from pytest_snapaudit.engine import bounds, claim_curve, estimators
 from pytest_snapaudit.engine.attacks.choice import choose_event
 from pytest_snapaudit.engine.attacks.event import Event
-from pytest_snapaudit.engine.attacks.scores import Score
+from pytest_snapaudit.engine.attacks.scores import Projection, Score
 from pytest_snapaudit.engine.betting import (
     BettingLook,
     PairCounts,
@@ -22,10 +22,12 @@ from pytest_snapaudit.engine.betting import (
 from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.certificates import Certificate, CertificateBound, Tallies, prepare
 from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.claim_curve import ClaimCurve, RefutedPoint
+from pytest_snapaudit.engine.futility import violation_unlikely
 from pytest_snapaudit.engine.looks import PILOT, Look, schedule
-from pytest_snapaudit.engine.outcomes import Layout, Rows, fit_layout
+from pytest_snapaudit.engine.outcomes import Layout, Rows
+from pytest_snapaudit.engine.pilot import TUNING_BYTES, draw_pilot, joined
 from pytest_snapaudit.engine.result import RateBounds
-from pytest_snapaudit.engine.seeding import BLOCK
 from pytest_snapaudit.engine.simulation import (
     FIRST_LOOK_PHASE,
     PILOT_PHASE,
@@ -34,10 +36,9 @@ from pytest_snapaudit.engine.simulation import (
     run_tasks,
 )
 from pytest_snapaudit.engine.subject import Subject
-from pytest_snapaudit.engine.wiring import check_pilot
 
-TUNING_TRIALS, TUNING_BYTES = 50_000, 20 * 2**20
-"""At most this many trials, and this much memory, per side and view are kept for tuning."""
+TUNING_TRIALS = 50_000
+"""At most this many trials per side and view are kept for tuning."""
 
 _SINGLE_LOOK_PILOT = 20_000
 
@@ -56,7 +57,8 @@ class Settings:
     executor: Executor | None
     attacks: tuple[Score, ...] = ()
     side_channels: tuple[str, ...] = ()
-    stop_when_unlikely: bool = False
+    curve: ClaimCurve | None = None
+    stop_early: bool = False
 
 
 @dataclass
@@ -64,6 +66,7 @@ class ViewState:
     """What is known about one view so far."""
 
     shares: AlphaShares
+    curve: ClaimCurve | None = None
     tuning: list[tuple[Rows, Rows]] = field(default_factory=list)
     looks: list[BettingLook] = field(default_factory=list)
     count_bound: float = 0.0
@@ -72,6 +75,8 @@ class ViewState:
     best_event: Event | None = None
     rates: RateBounds | None = None
     certificate: CertificateBound | None = None
+    curve_event: Event | None = None
+    refuted: RefutedPoint | None = None
 
     @property
     def kept(self) -> int:
@@ -94,6 +99,7 @@ class TrialsOutcome:
     looks: tuple[Look, ...]
     pilot: dict[str, tuple[Rows, Rows]]
     refusals: tuple[str, ...]
+    stopped_early: bool = False
 
 
 @dataclass(frozen=True)
@@ -101,6 +107,7 @@ class BlockCounts:
     """What one block contributes."""
 
     counts: dict[str, PairCounts]
+    curve_counts: dict[str, PairCounts]
     kept: dict[str, tuple[Rows, Rows]]
     tallies: Tallies | None
 
@@ -109,6 +116,7 @@ def count_block(
     task: BlockTask,
     *,
     events: dict[str, Event],
+    curve_events: dict[str, Event],
     layouts: dict[str, Layout],
     certificate: Certificate | None,
     certificate_view: str,
@@ -116,18 +124,22 @@ def count_block(
 ) -> BlockCounts:
     """Draw one block, count every view's event on it, and keep its first rows for later tuning."""
     reference, canary = task.encoded(layouts)
-    counts, kept = {}, {}
+    counts, curve_counts, kept = {}, {}, {}
     for view, event in events.items():
         sides = reference[view], canary[view]
-        counts[view] = PairCounts.of(
-            event.hits(sides[event.likelier_on]), event.hits(sides[1 - event.likelier_on])
-        )
+        counts[view] = _pair_counts(event, sides)
+        if view in curve_events:
+            curve_counts[view] = _pair_counts(curve_events[view], sides)
         if keep.get(view):
             kept[view] = (sides[0][: keep[view]].copy(), sides[1][: keep[view]].copy())
     tallies = None
     if certificate is not None:
         tallies = certificate.tally((reference[certificate_view], canary[certificate_view]))
-    return BlockCounts(counts, kept, tallies)
+    return BlockCounts(counts, curve_counts, kept, tallies)
+
+
+def _pair_counts(event: Event, sides: tuple[Rows, Rows]) -> PairCounts:
+    return PairCounts.of(event.hits(sides[event.likelier_on]), event.hits(sides[1 - event.likelier_on]))
 
 
 def audit_trials(subject: Subject, settings: Settings, shares: dict[str, AlphaShares]) -> TrialsOutcome:
@@ -135,11 +147,18 @@ def audit_trials(subject: Subject, settings: Settings, shares: dict[str, AlphaSh
     single = settings.correction in ("clopper-pearson", "bernstein")
     looks = schedule(settings.n_trials, single=single)
     pilot_trials = max(PILOT, min(_SINGLE_LOOK_PILOT, settings.n_trials // 8)) if single else PILOT
-    pilot, layouts = _pilot(subject, settings, pilot_trials)
+    drawn_views = subject.views if subject.noise is None else (*subject.views, subject.noise_view)
+    drawn = draw_pilot(
+        subject.name, subject.sources, settings.entropy, PILOT_PHASE, pilot_trials, drawn_views
+    )
+    pilot, layouts, subject = drawn.rows, drawn.layouts, replace(subject, sources=drawn.sources)
     certificate, refusals = _certificate(subject, settings, pilot, shares)
-    states = {view: ViewState(shares[view], [pilot[view]]) for view in subject.views}
+    states = {
+        view: ViewState(shares[view], settings.curve if view in subject.covered else None, [pilot[view]])
+        for view in subject.views
+    }
     tallies: Tallies | None = None
-    trials = 0
+    trials, stopped_early = 0, False
     for look in looks:
         for view, state in states.items():
             _tune(state, subject, view, layouts[view], look, settings)
@@ -149,14 +168,30 @@ def audit_trials(subject: Subject, settings: Settings, shares: dict[str, AlphaSh
             _bound_view(state, look, settings, subject)
             if certificate is not None and tallies is not None and view == subject.noise_view:
                 _bound_certificate(state, certificate, tallies, look, settings)
-        failed = refusals
-        if certificate is not None and tallies is not None and (look.last or settings.estimator == "gdp"):
-            failed = certificate.failed_conditions(tallies)
-        if _decided(states, subject, settings, failed):
+        if settings.estimator == "gdp" and certificate is not None and tallies is not None:
+            refusals = certificate.failed_conditions(tallies)
+        if _decided(states, subject, settings, refusals):
+            break
+        if settings.stop_early and not look.last and _unlikely(states, subject, settings, certificate):
+            looks, stopped_early = looks[: look.index + 1], True
             break
     if certificate is not None and tallies is not None:
-        refusals = certificate.failed_conditions(tallies)
-    return TrialsOutcome(states, trials, looks, pilot, refusals)
+        bound = states[subject.noise_view].certificate if subject.noise_view in states else None
+        refusals = bound.refusals if bound is not None else certificate.failed_conditions(tallies)
+    return TrialsOutcome(states, trials, looks, pilot, refusals, stopped_early)
+
+
+def _unlikely(
+    states: dict[str, ViewState], subject: Subject, settings: Settings, certificate: Certificate | None
+) -> bool:
+    """Whether no covered view is likely to refute the claim; a certificate that may still apply goes on."""
+    if certificate is not None:
+        return False
+    return all(
+        violation_unlikely(state.looks, settings.claim, state.shares.betting, settings.n_trials)
+        for view, state in states.items()
+        if view in subject.covered
+    )
 
 
 def _decided(
@@ -169,7 +204,7 @@ def _decided(
     if settings.estimator == "gdp" and refusals:
         return False
     return any(
-        state.epsilon_lower > settings.claim.epsilon
+        state.epsilon_lower > settings.claim.epsilon or state.refuted is not None
         for view, state in states.items()
         if view in subject.covered
     )
@@ -189,35 +224,10 @@ def _certificate(
         pilot.get(subject.noise_view),
         delta=settings.claim.delta,
         planned=settings.n_trials,
-        alpha=share if share > 0 else settings.alpha,
+        alpha=schedule(settings.n_trials)[-1].share * (share if share > 0 else settings.alpha),
         gaussian=settings.estimator == "gdp",
     )
     return (None, prepared) if isinstance(prepared, tuple) else (prepared, ())
-
-
-def _pilot(
-    subject: Subject, settings: Settings, trials: int
-) -> tuple[dict[str, tuple[Rows, Rows]], dict[str, Layout]]:
-    first, *more = block_tasks(subject.sources, settings.entropy, PILOT_PHASE, trials)
-    raw, n = first.raw(), first.trials
-    views = subject.views if subject.noise is None else (*subject.views, subject.noise_view)
-    blocks, layouts = {}, {}
-    for view in dict.fromkeys(views):
-        sides = raw[0][view], raw[1][view]
-        check_pilot(subject.name, sides, n)
-        layouts[view] = layout = fit_layout([(side, n) for side in sides])
-        blocks[view] = [(layout.encode(sides[0], n), layout.encode(sides[1], n))]
-    widest = max(of_view[0][0].nbytes for of_view in blocks.values()) / n
-    for task in more[: max(int(TUNING_BYTES / (widest * BLOCK)) - 1, 0)]:
-        reference, canary = task.encoded(layouts)
-        for view, of_view in blocks.items():
-            of_view.append((reference[view], canary[view]))
-    return {view: _joined(of_view) for view, of_view in blocks.items()}, layouts
-
-
-def _joined(blocks: list[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
-    reference, canary = zip(*blocks, strict=True)
-    return np.concatenate(reference), np.concatenate(canary)
 
 
 def _room(state: ViewState) -> int:
@@ -231,7 +241,7 @@ def _tune(
 ) -> None:
     if state.event is not None and len(state.tuning) == 1:
         return
-    reference, canary = _joined(state.tuning)
+    reference, canary = joined(state.tuning)
     state.tuning = [(reference, canary)]
     state.event = choose_event(
         reference,
@@ -244,6 +254,12 @@ def _tune(
         n_certify=look.trials,
         alpha=max(state.shares.counts * look.share, state.shares.betting),
     )
+    if state.curve is not None:
+        scores: list[Score] = [state.event.score]
+        direction = _direction(subject, view, reference)
+        if direction is not None:
+            scores.append(Projection(direction, "projection on the difference of the clean outputs"))
+        state.curve_event = claim_curve.choose_event(scores, reference, canary, state.curve, look.trials)
 
 
 def _direction(subject: Subject, view: str, rows: Rows) -> NDArray[np.float64] | None:
@@ -266,10 +282,15 @@ def _count_look(
     tasks = block_tasks(subject.sources, settings.entropy, FIRST_LOOK_PHASE + look.index, look.trials)
     events = {view: state.event for view, state in states.items() if state.event is not None}
     drawn = (*events, subject.noise_view) if certificate is not None else tuple(events)
+    curve_events = {
+        view: state.curve_event for view, state in states.items() if state.curve_event is not None
+    }
     totals = {view: PairCounts(0, 0, 0, 0) for view in events}
+    curve_totals = dict.fromkeys(curve_events, PairCounts(0, 0, 0, 0))
     count = partial(
         count_block,
         events=events,
+        curve_events=curve_events,
         layouts={view: layouts[view] for view in dict.fromkeys(drawn)},
         certificate=certificate,
         certificate_view=subject.noise_view,
@@ -278,6 +299,8 @@ def _count_look(
     for block in run_tasks(settings.executor, count, tasks):
         for view, counts in block.counts.items():
             totals[view] += counts
+        for view, counts in block.curve_counts.items():
+            curve_totals[view] += counts
         for view, (reference, canary) in block.kept.items():
             room = _room(states[view])
             if room:
@@ -286,6 +309,10 @@ def _count_look(
     for view, event in events.items():
         p, q = clipped_rates(event.p, event.q, event.tuned_on)
         states[view].looks.append(BettingLook(totals[view], p, q))
+    for view, event in curve_events.items():
+        state, alpha = states[view], states[view].shares.curve * look.share
+        if state.curve is not None and alpha > 0.0:
+            state.refuted = claim_curve.refuted_point(state.curve, curve_totals[view], event, alpha)
     return tallies
 
 

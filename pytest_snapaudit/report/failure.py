@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from pytest_snapaudit.engine.result import AuditResult
     from pytest_snapaudit.examples import Example
 
+_LONGEST = 200
+
 
 def headline(result: AuditResult) -> str:
     """``epsilon >= 12.27 > 8 claimed``."""
@@ -26,7 +28,13 @@ def describe(result: AuditResult) -> str:
 
 
 def violation(
-    result: AuditResult, *, confidence: float, example: Example | None, first: str, reproduce: str
+    result: AuditResult,
+    *,
+    confidence: float,
+    example: Example | None,
+    first: str,
+    reproduce: str,
+    searched: str = "",
 ) -> str:
     """The message of a :class:`~pytest_snapaudit.engine.errors.PrivacyViolation`.
 
@@ -34,7 +42,8 @@ def violation(
         result: refutes its claim.
         confidence: of the test as a whole.
         example: the Hypothesis example that failed, if any.
-        first: the first configuration this test refuted, in words.
+        first: the first configuration this test refuted, in words; "" if it is this one.
+        searched: what a search says about the configuration.
         reproduce: the command that repeats the audit.
     """
     lines = [f"{headline(result)} (delta={result.claim.delta:g}, {percent(confidence)} confidence)"]
@@ -46,16 +55,27 @@ def violation(
             f"  the confidence covers all of at most {example.budget} examples "
             f"(max_examples={example.max_examples}, {example.explicit} explicit)"
         )
-        own = configuration(result)
-        if first and first != own:
+        if first:
             lines.append(f"  first failing configuration: {first}")
+    if searched:
+        lines.append(f"  {searched}")
     lines.append(f"  reproduce: {reproduce}")
     return "\n".join(lines)
 
 
-def configuration(result: AuditResult) -> str:
-    """A refuted configuration in one line."""
-    return f"{result.name}: {headline(result)} (delta={result.claim.delta:g})"
+def configuration(result: AuditResult, neighbours: object) -> str:
+    """A refuted configuration in one line, with its neighbours unless they are recorded or nameless."""
+    text = f"{result.name}: {headline(result)} (delta={result.claim.delta:g})"
+    pair = shortened(neighbours) if isinstance(neighbours, tuple | list) else ""
+    return f"{text}, neighbours={pair}" if pair else text
+
+
+def shortened(value: object) -> str:
+    """The ``repr`` of a value in one line, cut after 200 characters; "" if it holds an address."""
+    text = " ".join(repr(value).split())
+    if " at 0x" in text:
+        return ""
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
 def inconclusive(result: AuditResult, *, reproduce: str) -> str:

@@ -16,6 +16,7 @@ from pytest_snapaudit.strategies._arguments import flag, interval
 R = TypeVar("R")
 
 _MANY_COORDINATES = 16
+_LONG_DATASET = 100
 
 PLAIN_TEXTS = ("a", "b", "The canary sentence.", "Yes", "No")
 TWIN_TEXTS = ("the canary sentence.", "The canary sentence. ", "\u00e9", "e\u0301", "YES")
@@ -39,11 +40,13 @@ class Content(Generic[R]):
         calm: ordinary rows, which neither mask nor poison what another row does.
         wild: ordinary rows and every kind of edge, each kind about as likely as the others.
         opposite: the row furthest from a given one within the clipping ball, if there is such a thing.
+        brink: datasets whose sum is the largest of the dtype, or nearly; one row more and it wraps around.
     """
 
     calm: st.SearchStrategy[R]
     wild: st.SearchStrategy[R]
     opposite: Callable[[R], R] | None = None
+    brink: tuple[tuple[R, ...], ...] = ()
 
 
 def _kinds(*kinds: Sequence[R]) -> list[st.SearchStrategy[R]]:
@@ -111,7 +114,7 @@ def _floats(
 
     if limits is None:
         low, high = -largest, largest
-        inner, outer, near = [0.0, 1.0, -1.0, 0.5], [2.0, -2.0, 1e6, -1e6], [next_to(1.0, 2.0)]
+        inner, outer, near = [0.0, 1.0, -1.0, 0.5], [2.0, -2.0], [1e6, -1e6, next_to(1.0, 2.0)]
         calm_inside = st.floats(-100.0, 100.0)
     else:
         low, high = limits
@@ -134,9 +137,9 @@ def _floats(
 
     usual = _kinds(kind(*inner))
     edges = _kinds(
-        kind(*outer),
+        *(kind(value) for value in outer),
         [math.nan] * nan,
-        [math.inf, -math.inf] * infinite,
+        [math.inf, -math.inf] * infinite + [math.nan] * nan,
         kind(largest, -largest, *near, tiny, -0.0),
     )
     anywhere = inside(st.floats(low, high))
@@ -162,13 +165,18 @@ def _integers(
     admitted = (smallest, largest) if beyond else (low, high)
     inner = [0, 1, -1] if limits is None else [0, low, high]
     # Any two of the values from half the range upwards overflow when added.
-    top = [largest, largest - 1, largest // 2 + 1]
+    half = largest // 2 + 1
+    top = [largest, largest - 1, half]
     usual = _kinds(_within(inner, low, high))
     anywhere = st.integers(low, high)
     small = (max(low, -100), min(high, 100))
     calm = st.integers(*small) if small[0] <= small[1] else anywhere
     edges = _kinds(*(_within(kind, *admitted) for kind in (outer, top, [smallest, smallest + 1, *near])))
-    return Content(st.one_of([*usual, calm]), st.one_of([*usual, *edges, anywhere]))
+    brink = [(largest,), (largest, 0), (half, half - 1), (half, half - 1, 0)]
+    if high > 0 and largest // high <= _LONG_DATASET:
+        brink.append((high,) * (largest // high))
+    reachable = tuple(rows for rows in brink if all(low <= value <= high for value in rows))
+    return Content(st.one_of([*usual, calm]), st.one_of([*usual, *edges, anywhere]), brink=reachable)
 
 
 def vectors(

@@ -41,11 +41,13 @@ def repeated(rows: st.SearchStrategy[R], min_size: int, max_size: int) -> st.Sea
 def references(content: Content[R], min_size: int, max_size: int) -> st.SearchStrategy[list[R]]:
     """Reference datasets, most of them calm, so that what the changed row does is seldom masked."""
     few, filled = min(max_size, max(min_size, 3)), min(max_size, max(min_size, 1))
+    brinks = [rows for rows in content.brink if min_size <= len(rows) <= max_size]
     return st.one_of(
         st.lists(content.calm, min_size=min_size, max_size=few),
         st.lists(content.calm, min_size=filled, max_size=max_size),
         repeated(content.wild, filled, max_size),
         st.lists(content.wild, min_size=filled, max_size=few),
+        *([st.sampled_from(brinks).map(list)] if brinks else []),
     )
 
 

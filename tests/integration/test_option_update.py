@@ -205,3 +205,138 @@ def test_what_record_returns_is_checked(audits):
             "*must return an array of 10 rows of numbers or text, got shape (10,) of dtype object *",
         ]
     )
+
+
+RECORDER = """
+class Answers:
+    model = None
+
+    def __call__(self, dataset, size, rng):
+        self.model = "loaded on the first call"
+        return np.tile(np.asarray(dataset, float), (size, 1))
+
+    @property
+    def provenance(self):
+        return PROVENANCE
+
+def test_it(privacy_auditor):
+    pair = privacy_auditor.snapshot("votes", Answers(), ([1.0], [2.0]), inputs={"T": 3}, size=5)
+    print("PROVENANCE", sorted(pair.canary.provenance.items()))
+"""
+
+
+def test_what_record_says_about_its_origin_is_stored(audits, pytester):
+    suite = RECORDER.replace(
+        "PROVENANCE\n", '{"model": self.model, "versions": {"torch": "2.13.0"}, "seed": "own"}\n', 1
+    )
+    audits(suite, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    (stored,) = _stored(pytester)
+    provenance = json.loads((pytester.path / stored).read_text(encoding="utf-8"))["provenance"]
+    assert provenance["model"] == "loaded on the first call"
+    assert provenance["versions"] == {"torch": "2.13.0"}
+    assert provenance["seed"] == 0
+    assert provenance["recorded_by"] == "test_it.py"
+    replayed = audits(suite, "-s")
+    replayed.result.stdout.fnmatch_lines(["*PROVENANCE *('model', 'loaded on the first call')*"])
+
+
+def test_an_origin_that_is_no_json_is_refused(audits, pytester):
+    suite = RECORDER.replace("PROVENANCE\n", '{"model": object}\n', 1)
+    run = audits(suite, "--snapaudit-update=new")
+    run.result.assert_outcomes(failed=1)
+    run.result.stdout.fnmatch_lines(["*TypeError: record.provenance[[]'model'[]] must be JSON*"])
+    assert _stored(pytester) == []
+
+
+def test_another_number_of_evaluations_is_stale_if_it_is_asked_for(audits):
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    more = SUITE.replace("size=50", "size=80")
+    run = audits(more)
+    run.result.assert_outcomes(errors=1)
+    run.result.stdout.fnmatch_lines(
+        [
+            "*SnapshotStale: snapshot 'votes': stale, recorded with other numbers of evaluations*",
+            "*  size: 50 (reference) and 50 (canary) -> 80",
+            "*record it again with: pytest --snapaudit-update=all",
+        ]
+    )
+    audits(SUITE.replace(", size=50", ""), "-s").result.stdout.fnmatch_lines(["*CALLS 0 SIZE 50*"])
+    updated = audits(more, "-s", "--snapaudit-update=new")
+    updated.result.stdout.fnmatch_lines(["*CALLS 2 SIZE 80*", "UPDATE privacy_snapshots/votes/*.json"])
+
+
+def test_two_tests_that_ask_for_different_sizes_are_told(audits):
+    suite = (
+        SUITE
+        + """
+def test_more(privacy_auditor, votes):
+    privacy_auditor.snapshot(
+        "votes", lambda d, n, rng: np.zeros((n, 2)), (0, 1), inputs={"model": "a", "T": 3}, size=60
+    )
+"""
+    )
+    run = audits(suite, "--snapaudit-update=all")
+    run.result.assert_outcomes(passed=1, failed=1)
+    run.result.stdout.fnmatch_lines(["*  size: 50 (reference) and 50 (canary) -> 60"])
+
+
+def test_a_damaged_entry_fails_and_only_all_replaces_it(audits, pytester):
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    (data,) = pytester.path.glob("privacy_snapshots/votes/*.npz")
+    damaged = data.read_bytes()[:-1]
+    data.write_bytes(damaged)
+    for mode in ("none", "new"):
+        run = audits(SUITE, f"--snapaudit-update={mode}")
+        run.result.assert_outcomes(errors=1)
+        run.result.stdout.fnmatch_lines(
+            ["*SnapshotCorrupt: snapshot 'votes': corrupt, *pytest --snapaudit-update=all"]
+        )
+        assert data.read_bytes() == damaged
+    audits(SUITE, "--snapaudit-update=all").result.assert_outcomes(passed=1)
+    audits(SUITE).result.assert_outcomes(passed=1)
+
+
+def test_a_foreign_file_in_the_way_is_never_overwritten(audits, pytester):
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    manifest = pytester.path / _stored(pytester)[0]
+    foreign = json.dumps({"belongs": "to another tool"})
+    manifest.write_text(foreign, encoding="utf-8")
+    for mode in ("none", "new", "all"):
+        run = audits(SUITE, f"--snapaudit-update={mode}")
+        run.result.assert_outcomes(errors=1)
+        run.result.stdout.fnmatch_lines(["*SnapshotForeign: snapshot 'votes': foreign, *remove it, then*"])
+        assert manifest.read_text(encoding="utf-8") == foreign
+
+
+def test_rows_that_drift_by_less_than_the_tolerance_stay_as_recorded(audits, pytester, monkeypatch):
+    suite = """
+    import os
+
+    def test_it(privacy_auditor):
+        drift = float(os.environ["DRIFT"])
+        pair = privacy_auditor.snapshot(
+            "rows", lambda d, n, rng: np.tile(np.array([d, 1.0]) + drift, (n, 1)), (0.0, 1.0),
+            inputs={"T": 3}, size=10, tolerance=1e-5,
+        )
+        print("ROW", pair.canary.rows.tolist())
+    """
+    monkeypatch.setenv("DRIFT", "0")
+    audits(suite, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    (stored,) = _stored(pytester)
+    assert json.loads((pytester.path / stored).read_text(encoding="utf-8"))["rounded_to"] == 1e-5
+    monkeypatch.setenv("DRIFT", "9e-6")
+    same = audits(suite, "-s", "--snapaudit-update=all")
+    same.result.stdout.fnmatch_lines(["*ROW [[][[]1.0, 1.0]]*"])
+    same.result.stdout.no_fnmatch_line("UPDATE*")
+    monkeypatch.setenv("DRIFT", "2e-5")
+    moved = audits(suite, "-s", "--snapaudit-update=all")
+    moved.result.stdout.fnmatch_lines(["*ROW [[][[]1.00002, 1.00002]]*", f"UPDATE {stored}"])
+
+
+def test_a_part_of_the_tests_removes_nothing(audits, pytester, monkeypatch):
+    suite = SUITE + "\ndef test_other():\n    pass\n"
+    audits(suite, "--snapaudit-update=new").result.assert_outcomes(passed=2)
+    monkeypatch.setenv("MODEL", "b")
+    before = _stored(pytester)
+    audits(suite, "--snapaudit-update=all", "-k", "test_other").result.assert_outcomes(passed=1, deselected=1)
+    assert _stored(pytester) == before

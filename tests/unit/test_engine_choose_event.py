@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from pytest_snapaudit.engine.attacks import choice
 from pytest_snapaudit.engine.attacks.choice import choose_event
+from pytest_snapaudit.engine.attacks.fitting import candidate_scores
+from pytest_snapaudit.engine.attacks.selection import best_event
 from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
@@ -61,17 +64,15 @@ def set_of_atoms(rng):
 
 
 def nan_pattern(rng):
-    """One coordinate or the other is NaN, never told by one coordinate alone."""
+    """Two of the first four coordinates are NaN, each equally often: which two tells the sides apart."""
+    pairs = np.array([[0, 1], [2, 3], [0, 2], [1, 3], [0, 3], [1, 2]])
     sides = []
-    for side in (0, 1):
-        rows = rng.random((H, 2))
-        first, both = rng.random(H) < 0.5, rng.random(H) < 0.9
-        rows[first, 0] = np.nan
-        second = first if side else ~first
-        rows[second & both, 1] = np.nan
-        rows[~second & ~both, 1] = np.nan
+    for rate in (0.9, 0.1):
+        rows = rng.random((H, 6))
+        which = np.where(rng.random(H) < rate, rng.integers(0, 2, H), rng.integers(2, 6, H))
+        np.put_along_axis(rows, pairs[which], np.nan, axis=1)
         sides.append(rows)
-    return *sides, lambda rows: np.isnan(rows[:, 0]) == np.isnan(rows[:, 1])
+    return *sides, lambda rows: np.isnan(rows[:, 0]) & np.isnan(rows[:, 1])
 
 
 def discrete_row(rng):
@@ -89,6 +90,15 @@ def difference(rng):
         common = 100 * rng.normal(size=H)
         sides.append(np.column_stack([common, common + shift + 0.2 * rng.normal(size=H)]))
     return *sides, lambda rows: rows[:, 1] - rows[:, 0] > 0.5
+
+
+def exact_difference(rng):
+    """Wide noise on one coordinate; the other repeats it, exactly or nearly."""
+    sides = []
+    for step in (0.0, 1.0):
+        common = np.floor(1e6 * rng.random(H))
+        sides.append(np.column_stack([common, common + step * rng.choice([-1.0, 1.0], H)]))
+    return *sides, lambda rows: rows[:, 1] == rows[:, 0]
 
 
 def many_coordinates(rng):
@@ -119,6 +129,7 @@ PLANTED = [
     nan_pattern,
     discrete_row,
     difference,
+    exact_difference,
     many_coordinates,
     largest,
     infinities,
@@ -158,6 +169,29 @@ def test_a_planted_event_is_found_on_either_side(plant, swapped):
     assert found[0].mean() > found[1].mean()
     assert ratio(*found) > 0.7 * best
     assert event.likelier_on == int(planted[1].mean() > planted[0].mean()) or event.op != "=="
+
+
+def test_scores_are_fitted_and_compared_on_different_trials(monkeypatch):
+    reference, canary, _ = threshold(np.random.default_rng(1))
+    fitted, compared = [], []
+
+    def spy_on_fit(first, second, *args, **options):
+        fitted.append((first, second))
+        return candidate_scores(first, second, *args, **options)
+
+    def spy_on_comparison(score, first, second, goal):
+        compared.append((first, second))
+        return best_event(score, first, second, goal)
+
+    monkeypatch.setattr(choice, "candidate_scores", spy_on_fit)
+    monkeypatch.setattr(choice, "best_event", spy_on_comparison)
+    event = chosen(reference, canary)
+    ((first, second),) = fitted
+    for rows, of_fit, of_comparison in zip((reference, canary), (first, second), compared[0], strict=True):
+        np.testing.assert_array_equal(np.concatenate([of_fit, of_comparison]), rows)
+    assert all(len(rows) == H // 2 for pair in compared[:-1] for rows in pair)
+    assert [len(rows) for rows in compared[-1]] == [H, H]
+    assert event.tuned_on == H
 
 
 @pytest.mark.parametrize("plant", PLANTED)

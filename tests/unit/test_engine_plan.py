@@ -266,4 +266,9 @@ def test_every_correction_runs_at_its_usual_size():
             correction=correction,
         )
         assert result.n_trials == 400_000
+        rates = result.views[0].rates
+        assert rates is not None
+        assert rates.trials == 400_000
+        assert rates.p_lower < rates.p
+        assert rates.q < rates.q_upper
         assert 0.9 < result.epsilon_lower < 1.0

@@ -11,6 +11,7 @@ import pathlib
 import random
 import subprocess
 import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -153,6 +154,10 @@ def test_different_values_have_different_digests_and_all_of_them_are_exact():
         (np.arange(10)[::2], np.array([0, 2, 4, 6, 8])),
         (math.nan, float("nan")),
         (Config(1.0, {"b": 1, "a": 2}), Config(1.0, {"a": 2, "b": 1})),
+        (
+            np.array([(1, "aaa" + str(len(os.sep)))], dtype=[("x", int), ("y", object)]),
+            np.array([(1, "".join(["aa", "a1"]))], dtype=[("x", int), ("y", object)]),
+        ),
         (np.array([("a" * 3,)], dtype=object), np.array([("".join(["a", "aa"]),)], dtype=object)),
     ],
 )
@@ -237,6 +242,21 @@ def test_legacy_generators_are_seeded_and_restored():
     assert draw_legacy() == expected
     with legacy_generators_seeded(np.random.default_rng(10)):
         assert draw_legacy() != first
+
+
+def test_one_thread_at_a_time_has_the_global_generators():
+    entered = threading.Event()
+
+    def enter():
+        with legacy_generators_seeded(np.random.default_rng(2)):
+            entered.set()
+
+    other = threading.Thread(target=enter)
+    with legacy_generators_seeded(np.random.default_rng(1)):
+        other.start()
+        assert not entered.wait(0.2)
+    other.join(60)
+    assert entered.is_set()
 
 
 class FakeTorch:

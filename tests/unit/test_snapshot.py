@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis.vendor.pretty import pretty
 
 from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair, merge_rows
 
@@ -142,3 +143,11 @@ def test_pair_refuses_other_types_and_shapes():
         SnapshotPair(side, side.rows)
     with pytest.raises(ValueError, match=r"one shape, got \(2,\) and \(1,\)"):
         SnapshotPair(side, Snapshot.from_rows([[1.0]]))
+
+
+def test_a_snapshot_prints_its_size_and_not_its_rows():
+    side = Snapshot.from_rows(np.zeros((50, 16, 384), np.float32), {"model": "a"})
+    assert repr(side) == "Snapshot(1 distinct of 50 rows of shape (16, 384), float32)"
+    pair = SnapshotPair(side, side)
+    assert repr(pair) == f"SnapshotPair(reference={side!r}, canary={side!r})"
+    assert " ".join(pretty(pair).split()) == repr(pair)

@@ -134,7 +134,10 @@ def candidate_scores(
     top = varying[np.argsort(-gap[varying], kind="stable")][:_TOP_COLUMNS]
     columns = [Coordinate(int(j), layout) for j in top]
     scores += columns
-    scores += _present([fit_log_ratio(column, reference, canary) for column in columns])
+    ratios = _present([fit_log_ratio(column, reference, canary) for column in columns])
+    scores += [
+        ratio for ratio in ratios if len(ratio.cuts) > 2
+    ]  # of two values, the column itself says as much
     centre = np.median(pooled[:, varying], axis=0)
     scores += _shape_scores(reference, canary, varying, centre, spread[varying])
     missing = tuple(int(j) for j in np.flatnonzero(np.isnan(reference).any(0) | np.isnan(canary).any(0)))[:50]

@@ -82,7 +82,7 @@ def prepare(
         pilot: (h, d) draws per side that are not tallied later.
         delta: of the claim.
         planned: draws per side that will be tallied in all.
-        alpha: error probability of the certificate.
+        alpha: error probability of the certificate on the last look.
         gaussian: whether only Gaussian noise will do.
     """
     refusals = static_refusals(subject, gaussian=gaussian)

@@ -29,9 +29,9 @@ def failed_conditions(tallies: Pair) -> tuple[str, ...]:
         return few
     law, refusals = tallies[0].frame.law, []
     for tally, side in zip(tallies, ("reference", "canary"), strict=True):
-        unfit = _unfit(tally)
-        if unfit:
-            return (f"the noise on the {side} side is not {law.name}: {unfit}",)
+        misfit = unfit(tally)
+        if misfit:
+            return (f"the noise on the {side} side is not {law.name}: {misfit}",)
     fits = [fitted_scale(tally) for tally in tallies]
     for tally, scale, side in zip(tallies, fits, ("reference", "canary"), strict=True):
         p_value, reason = shape_p_value(tally, scale)
@@ -46,7 +46,8 @@ def failed_conditions(tallies: Pair) -> tuple[str, ...]:
     return tuple(refusals)
 
 
-def _unfit(tally: ResidualTally) -> str:
+def unfit(tally: ResidualTally) -> str:
+    """Why residuals cannot have the declared law, whatever its scale; empty if they can."""
     law = tally.frame.law
     if tally.unfit:
         return f"{tally.unfit} draws are not finite"
@@ -68,7 +69,9 @@ def fitted_scale(tally: ResidualTally) -> float:
         return -float(tally.cells @ np.log(np.maximum(chance, 1e-300)))
 
     about = math.log(frame.scale)
-    found = minimize_scalar(loss, bounds=(about - 0.5, about + 0.5), method="bounded", options={"xatol": 1e-7})
+    found = minimize_scalar(
+        loss, bounds=(about - 0.5, about + 0.5), method="bounded", options={"xatol": 1e-7}
+    )
     return math.exp(float(found.x))
 
 
@@ -96,7 +99,9 @@ def shape_p_value(tally: ResidualTally, scale: float) -> tuple[float, str]:
     observed_below, expected_below = np.cumsum(tally.cells), np.cumsum(expected)
     for i in range(min(len(TAILS), (len(frame.edges) - 1) // 2)):
         upper_expected, upper = float(expected[-1 - i :].sum()), int(tally.cells[-1 - i :].sum())
-        tests.append((_poisson_p(int(observed_below[i]), float(expected_below[i])), f"count in lower tail {i}"))
+        tests.append(
+            (_poisson_p(int(observed_below[i]), float(expected_below[i])), f"count in lower tail {i}")
+        )
         tests.append((_poisson_p(upper, upper_expected), f"count in upper tail {i}"))
     beyond = float(law.sf(np.array([tally.high - 0.5 * law.whole]), scale)[0])
     tests.append((min(1.0, n * beyond), "largest value"))

@@ -20,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from pytest_snapaudit.engine.bounds import clopper_pearson_lower
 from pytest_snapaudit.engine.certificates import conditions
 from pytest_snapaudit.engine.certificates.base import SHAPE_LEVEL, Certificate, CertificateBound, Tallies
-from pytest_snapaudit.engine.certificates.residuals import ResidualFrame, ResidualTally
+from pytest_snapaudit.engine.certificates.residuals import ResidualFrame, ResidualTally, scale_at, within
 from pytest_snapaudit.engine.families import FloatArray
 from pytest_snapaudit.engine.outcomes import Rows
 
@@ -32,7 +33,7 @@ SCALE_SHARE = 0.1
 
 _BETS = np.concatenate([np.logspace(-3.5, -0.3, 10), [0.7, 0.9, 0.99]])
 _BISECTIONS = 24
-_NEAR = 0.15
+_NEAR, _MARGIN = 0.15, 3.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +86,10 @@ class LossCertificate(Certificate):
         margin = -float(ndtri(SHAPE_LEVEL / 2))
         for tally, fit in zip(pair, fits, strict=True):
             error = conditions.scale_error(tally, fit)
-            if abs(math.log(fit / self.frame.scale)) > margin * error + math.log(self.scale / self.frame.scale):
-                return (
-                    f"the noise scale is {fit / self.frame.scale:.6g} times the expected one, beyond the tolerance",
-                )
+            tolerance = margin * error + math.log(self.scale / self.frame.scale)
+            if abs(math.log(fit / self.frame.scale)) > tolerance:
+                times = fit / self.frame.scale
+                return (f"the noise scale is {times:.6g} times the declared one, beyond {tolerance:.2g}",)
         return ()
 
     def bound(self, tallies: Tallies, alpha: float, delta: float) -> CertificateBound:
@@ -99,11 +100,12 @@ class LossCertificate(Certificate):
         highest = conditions.scale_upper(_residual_tallies(tallies), SCALE_SHARE * alpha)
         if highest > self.scale:
             reason = (
-                f"the noise scale is only known to be at most {highest:.6g}, and the losses are taken at {self.scale:.6g}"
+                f"the noise scale is only known to be at most {highest:.6g}, and the losses are taken at "
+                f"{self.scale:.6g}"
             )
             return CertificateBound(0.0, 0.0, (reason,))
         each = (1.0 - SCALE_SHARE) * alpha / 2
-        edges = np.arange(CELLS + 1) * (self.top / CELLS)
+        edges = np.asarray(np.arange(CELLS + 1) * (self.top / CELLS), dtype=np.float64)
         sides = [cast("LossTally", tally).losses for tally in tallies]
         return CertificateBound(
             epsilon_lower=max(epsilon_from_losses(edges, losses, delta, each) for losses in sides),
@@ -174,6 +176,15 @@ def mean_exceeds(z: FloatArray, weights: FloatArray, mean: float, alpha: float) 
     return peak + math.log(float(np.exp(wealth - peak).mean())) >= -math.log(alpha)
 
 
+def _reach(frame: ResidualFrame, values: float, alpha: float) -> float:
+    """Where the upper bound of the scale from so many values almost surely lies if the scale is as declared."""
+    law = frame.law
+    share = within(law, frame.inside, law.scale)
+    low = max(values * share - _MARGIN * math.sqrt(values * share * (1.0 - share)), 1.0)
+    found = scale_at(law, frame.inside, float(clopper_pearson_lower(low, values, alpha)), law.scale)
+    return law.scale * (1.0 + _NEAR) if found is None else found
+
+
 def loss_certificate(
     frame: ResidualFrame, pilot: tuple[Rows, Rows], *, planned: int, alpha: float
 ) -> LossCertificate:
@@ -186,10 +197,11 @@ def loss_certificate(
         alpha: error probability of the certificate.
     """
     law = frame.law
-    values = 2.0 * planned * len(frame.columns)
-    slack = 1.3 * (3.3 - float(ndtri(SCALE_SHARE * alpha))) / math.sqrt(values)
     near = abs(math.log(frame.scale / law.scale)) <= _NEAR
-    scale = law.scale * (1.0 + slack) if near or not law.scaled else frame.scale * (1.0 + _NEAR)
+    expected = law.scale if near or not law.scaled else frame.scale
+    scale = frame.scale * (1.0 + _NEAR)
+    if expected == law.scale:
+        scale = _reach(frame, 2.0 * planned * len(frame.columns), SCALE_SHARE * alpha)
     largest = [law.largest_loss(s, scale) for s in frame.shift.tolist()] if law.homogeneous else [math.inf]
     top = sum(largest)
     if not math.isfinite(top):
@@ -198,5 +210,4 @@ def loss_certificate(
         )
         seen = seen[np.isfinite(seen)]
         top = 1.5 * max(float(seen.max(initial=0.0)), 1e-6)
-    expected = law.scale if near or not law.scaled else frame.scale
     return LossCertificate(replace(frame, scale=expected), scale, top * (1.0 + 1e-12))

@@ -164,7 +164,7 @@ def rough_scale(law: NoiseLaw, residuals: FloatArray) -> float | None:
         return None
     half_width = _between_values(law, float(np.quantile(size, 0.7)))
     share = float(np.mean(size <= half_width))
-    if half_width <= 0.0 or not 0.0 < share:
+    if half_width <= 0.0 or share <= 0.0:
         return None
     return scale_at(law, half_width, min(share, 1.0 - 0.5 / len(size)), law.scale)
 

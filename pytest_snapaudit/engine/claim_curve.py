@@ -1,0 +1,174 @@
+"""The claim curve of a calibrator: every (ε′, δ(ε′)) it states at one noise level, tested by counting.
+
+A calibration formula that gives the noise for (ε, δ) gives the same noise for other claims (ε′, δ′); all of them are
+claims about one mechanism, and refuting any of them refutes the calibration (Lokna, Paradis, Dimitrov and Vechev,
+"Group and attack: auditing differential privacy", CCS 2023). Where the claim under test is out of reach of counting,
+a point of the same curve often is not.
+
+Before each look one event and one point are chosen on earlier trials; the event is counted on fresh trials. Its two
+rates are bounded together, ``p_lower`` and ``q_upper``, and then every point of the curve is tested at once: it is
+refuted if ``p_lower − e^{ε′} q_upper > δ(ε′)``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pytest_snapaudit.engine.attacks.event import Event, comparable
+from pytest_snapaudit.engine.attacks.scores import Score
+from pytest_snapaudit.engine.betting import PairCounts
+from pytest_snapaudit.engine.bounds import pair_rate_bounds
+from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.errors import MechanismError
+from pytest_snapaudit.engine.outcomes import Rows
+from pytest_snapaudit.engine.result import RateBounds
+
+_FRACTIONS = np.linspace(0.1, 1.5, 29)
+_LEVELS = np.concatenate(
+    [np.logspace(-4, -1.2, 24), np.linspace(0.07, 0.93, 44), 1.0 - np.logspace(-1.2, -4, 24)]
+)
+_PENALTY_LEVEL = 0.02
+
+Curve = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class ClaimCurve:
+    """Points of a claim curve.
+
+    Attributes:
+        epsilons: (k,) increasing.
+        deltas: (k,) claimed there; points with a delta of 1 or more claim nothing and are left out.
+    """
+
+    epsilons: NDArray[np.float64]
+    deltas: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RefutedPoint:
+    """A point of the claim curve that fresh trials refuted.
+
+    Attributes:
+        claim: the point.
+        epsilon_lower: lower bound on epsilon at the point's delta.
+        rates: of the event, with their bounds.
+        event: in whose counts the refutation rests.
+    """
+
+    claim: PrivacyClaim
+    epsilon_lower: float
+    rates: RateBounds
+    event: Event
+
+
+def curve_of(mechanism: Any, given: Any, claim: PrivacyClaim, name: str) -> ClaimCurve | None:
+    """The curve that is given, else the mechanism's own ``claim_curve``; None if there is neither.
+
+    Raises:
+        TypeError: for anything but a function.
+        MechanismError: as in :func:`read_curve`.
+    """
+    curve = given if given is not None else getattr(mechanism, "claim_curve", None)
+    if curve is None:
+        return None
+    if not callable(curve):
+        msg = f"{name}: claim_curve must be a function of epsilon that returns delta, got {curve!r}."
+        raise TypeError(msg)
+    return read_curve(name, curve, claim)
+
+
+def read_curve(name: str, curve: Curve, claim: PrivacyClaim) -> ClaimCurve:
+    """The curve at 29 epsilons from 0.1 to 1.5 times the claimed one (or 1, if that is 0).
+
+    Raises:
+        MechanismError: if the function raises, or returns something other than a number of at least 0.
+    """
+    epsilons = (claim.epsilon or 1.0) * _FRACTIONS
+    deltas = np.array([_delta_at(name, curve, float(epsilon)) for epsilon in epsilons])
+    some = deltas < 1.0
+    return ClaimCurve(epsilons[some], deltas[some])
+
+
+def _delta_at(name: str, curve: Curve, epsilon: float) -> float:
+    try:
+        delta = curve(epsilon)
+    except Exception as raised:
+        msg = f"{name}: claim_curve({epsilon:g}) raised {raised!r}."
+        raise MechanismError(msg) from raised
+    if isinstance(delta, bool) or not isinstance(delta, Real) or not float(delta) >= 0.0:
+        msg = f"{name}: claim_curve({epsilon:g}) must return a delta, a number of at least 0, got {delta!r}."
+        raise MechanismError(msg)
+    return float(delta)
+
+
+def choose_event(
+    scores: Sequence[Score], reference: Rows, canary: Rows, curve: ClaimCurve, n_certify: int
+) -> Event | None:
+    """The event that promises to refute some point of the curve by the most standard errors; None without points.
+
+    Args:
+        scores: candidates, fitted on the tuning trials.
+        reference, canary: (h, d) tuning outputs per side.
+        curve: under test.
+        n_certify: trials per side of the batch that will be counted.
+    """
+    best, found = -math.inf, None
+    for score in scores if len(curve.epsilons) else ():
+        sides = [np.sort(comparable(score(rows))) for rows in (reference, canary)]
+        thresholds = np.unique(np.quantile(np.concatenate(sides), _LEVELS, method="inverted_cdf"))
+        at_most = [np.searchsorted(side, thresholds, side="right").astype(float) for side in sides]
+        for op in ("<=", ">"):
+            counts = at_most if op == "<=" else [len(reference) - below for below in at_most]
+            for side in (0, 1):
+                value = _promise(counts[side], counts[1 - side], len(reference), curve, n_certify)
+                at = int(np.argmax(value))
+                if value[at] > best:
+                    best = float(value[at])
+                    p, q = counts[side][at] / len(reference), counts[1 - side][at] / len(reference)
+                    found = Event(
+                        score, "<=" if op == "<=" else ">", float(thresholds[at]), side, p, q, len(reference)
+                    )
+    return found
+
+
+def _promise(
+    k_p: NDArray[np.float64], k_q: NDArray[np.float64], h: int, curve: ClaimCurve, n: int
+) -> NDArray[np.float64]:
+    """(events,) largest excess over the curve, in standard errors of the batch, at penalised rates."""
+    p, q = pair_rate_bounds(k_p, k_q, h, _PENALTY_LEVEL, _PENALTY_LEVEL)
+    growth = np.exp(np.minimum(curve.epsilons, 700.0))[:, None]
+    excess = p - growth * q - curve.deltas[:, None]
+    error = np.sqrt((p * (1.0 - p) + growth**2 * q * (1.0 - q)) / n)
+    return np.asarray((excess / np.maximum(error, 1e-300)).max(axis=0))
+
+
+def refuted_point(curve: ClaimCurve, counts: PairCounts, event: Event, alpha: float) -> RefutedPoint | None:
+    """The point refuted by the widest margin, or None.
+
+    Args:
+        curve: under test.
+        counts: of the event on fresh trials.
+        event: chosen on earlier trials.
+        alpha: error probability, half for each rate; all points share the two bounds.
+    """
+    n = counts.trials
+    low, high = pair_rate_bounds(counts.likelier, counts.other, n, alpha / 2, alpha / 2)
+    p_lower, q_upper = float(low), float(high)
+    excess = p_lower - curve.deltas
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reached = np.where(excess > 0.0, np.log(np.maximum(excess, 1e-300)) - math.log(q_upper), -np.inf)
+    margin = reached - curve.epsilons
+    at = int(np.argmax(margin)) if len(margin) else -1
+    if at < 0 or margin[at] <= 0.0:
+        return None
+    rates = RateBounds(counts.likelier / n, counts.other / n, p_lower, q_upper, n)
+    claim = PrivacyClaim(float(curve.epsilons[at]), float(curve.deltas[at]))
+    return RefutedPoint(claim, float(reached[at]), rates, event)
