@@ -80,7 +80,7 @@ class SnapshotRecorder:
         record_missing = mode == "new" and isinstance(failure, SnapshotMissing | SnapshotStale)
         if mode != "all" and not record_missing:
             if failure is not None:
-                raise failure
+                raise failure.with_traceback(None) from None  # the message says it all
             assert stored is not None
             self._pairs[key] = stored
             return stored, ""

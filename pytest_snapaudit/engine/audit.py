@@ -123,6 +123,7 @@ def audit(
         name=name,
         timed="timing" in settings.side_channels,
     )
+    diagnostics.declared_norm(subject.mechanism)
     subject, reproducible = probe(subject, settings.entropy)
     if correction in ("auto", "betting") and subject.clean != "rows":
         settings = replace(settings, curve=curve_of(mechanism, claim_curve, claim, subject.name))
@@ -292,7 +293,7 @@ def _view_of_trials(
     if gdp:
         estimator = "Gaussian trade-off of event rates"
         conditional = "" if refusals else f"the declared {subject.noise}"
-    elif certificate is not None and model > 0 and model >= max(counts, state.betting_bound):
+    elif certificate is not None and not certificate.refusals and model >= max(counts, state.betting_bound):
         estimator, conditional = certificate.estimator, f"the declared {subject.noise} ({certificate.note})"
     elif state.betting_bound > counts:
         estimator = "betting"

@@ -4,9 +4,9 @@ A law is shifted by the difference of two clean outputs; ``epsilon`` is the larg
 a user's density without a scale are scale families: ``scale`` is always an argument, in units of the clean
 output, so that a certificate can ask for the loss at a bound of the scale.
 
-For log-concave laws, and for the discrete Laplace law, a larger scale (a smaller shift) is never less private
-(Dong, Roth and Su, "Gaussian differential privacy", JRSS B 84, 2022, Proposition A.3; a discrete Laplace law is a
-smaller one with independent noise added); ``monotone`` says so.
+For log-concave densities, and for the discrete Laplace law, a larger scale (a smaller shift) is never less private
+(their tests of largest power are half-lines; Dong, Roth and Su, "Gaussian differential privacy", JRSS B 84, 2022,
+Proposition A.3; a discrete Laplace law is one of smaller scale with independent noise added). ``monotone`` says so.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class NoiseLaw(ABC):
 
     @abstractmethod
     def quantile(self, p: FloatArray, scale: float) -> FloatArray:
-        """The smallest z with P[Z <= z] >= p, for p in (0, 1)."""
+        """Roughly the smallest z with P[Z <= z] >= p, for p in (0, 1); it places cells, so it need not be exact."""
 
     @abstractmethod
     def largest_loss(self, shift: float, scale: float) -> float:

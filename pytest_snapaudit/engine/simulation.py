@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.random import Generator
@@ -21,6 +21,14 @@ Result = TypeVar("Result")
 
 PROBE, PILOT_PHASE, CLEAN_PHASE, TUNE_ROWS_PHASE, DECLARATION_PHASE, FIRST_LOOK_PHASE = 0, 1, 2, 3, 4, 16
 """Phases of an audit: each has random streams of its own."""
+
+
+class Drawable(Protocol):
+    """What trials are drawn from."""
+
+    def draw(self, n: int, rng: Generator) -> dict[str, Any]:
+        """Raw outputs of ``n`` trials per view."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -116,7 +124,7 @@ class FixedRowsSource:
 class CopiedSource:
     """Outputs of a mechanism that returns the same buffer call after call, copied before the next call."""
 
-    source: SamplerSource | TimedSource | FixedCleanSource | LiveCleanSource | MixedCleanSource
+    source: Drawable
 
     def draw(self, n: int, rng: Generator) -> dict[str, Any]:
         """Raw outputs per view."""
@@ -140,15 +148,7 @@ class SteadySource:
     """A source of which every call raises, or none: the draws of a call fail together, not independently."""
 
     name: str
-    source: (
-        SamplerSource
-        | TimedSource
-        | FixedCleanSource
-        | LiveCleanSource
-        | MixedCleanSource
-        | FixedRowsSource
-        | CopiedSource
-    )
+    source: Drawable
     raises: bool
 
     def draw(self, n: int, rng: Generator) -> dict[str, Any]:

@@ -389,5 +389,5 @@ def _bound_certificate(
         return
     bound = certificate.bound(tallies, alpha, settings.claim.delta)
     best = state.certificate
-    if bound.refusals or best is None or bound.epsilon_lower > best.epsilon_lower:
+    if bound.refusals or best is None or best.refusals or bound.epsilon_lower > best.epsilon_lower:
         state.certificate = bound

@@ -18,7 +18,6 @@ from pytest_snapaudit.engine.simulation import (
     ConstantSource,
     CopiedSource,
     FixedCleanSource,
-    FixedRowsSource,
     Source,
     draw_raw,
 )
@@ -103,9 +102,7 @@ def _probe_source(source: Source, entropy: tuple[int, ...], side: int) -> tuple[
     first, second = (
         draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, 0)) for _ in range(2)
     )
-    if not isinstance(source, ConstantSource | FixedRowsSource | CopiedSource) and _share_memory(
-        first, second
-    ):
+    if not isinstance(source, ConstantSource | CopiedSource) and _share_memory(first, second):
         return _probe_source(CopiedSource(source), entropy, side)
     return source, _same(first, second)
 

@@ -152,8 +152,10 @@ def tidy(longrepr: Any) -> None:
     traceback = getattr(longrepr, "reprtraceback", None)
     crash = getattr(longrepr, "reprcrash", None)
     message = getattr(crash, "message", "")
-    prefix = "pytest_snapaudit.engine.errors."
-    if crash is not None and message.startswith(prefix):
-        crash.message = message.removeprefix(prefix)
-        if getattr(traceback, "extraline", None):
+    plain = message.removeprefix("pytest_snapaudit.engine.errors.").removeprefix(
+        "pytest_snapaudit.store.failures."
+    )
+    if crash is not None and plain != message:
+        crash.message = plain
+        if traceback is not None and getattr(traceback, "extraline", None):
             traceback.extraline = None

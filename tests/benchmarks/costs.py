@@ -103,6 +103,7 @@ def cost_of(
     mechanism: Any, neighbours: Any, claim: PrivacyClaim, n_trials: int, rounds: int = ROUNDS
 ) -> Cost:
     """Measure both, in turn, in one process."""
+    recorder: Any
     replay: Callable[[], None]
     if isinstance(mechanism, Sampler):
         recorder, replay = recorded_sampler(mechanism)

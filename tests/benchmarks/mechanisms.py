@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -25,7 +25,7 @@ class GaussianVector:
     """
 
     dimensions: int
-    dtype: str
+    dtype: Literal["float32", "float64"]
     declared: bool = True
     deterministic = True
     sensitivity = 1.0
@@ -43,7 +43,7 @@ class GaussianVector:
         return np.full(self.dimensions, dataset / np.sqrt(self.dimensions), self.dtype)
 
     def privatize(self, clean: Any, rng: np.random.Generator) -> Any:
-        noisy = rng.standard_normal(clean.shape, dtype=self.dtype)
+        noisy: Any = rng.standard_normal(clean.shape, dtype=self.dtype)
         noisy *= self.sigma
         noisy += clean
         return noisy
@@ -57,7 +57,7 @@ VOTING = (
 )
 GAUSSIAN_384 = (GaussianVector(384, "float64"), (0.0, 1.0), GAUSSIAN_CLAIM)
 GAUSSIAN_384_FLOAT32 = (GaussianVector(384, "float32"), (0.0, 1.0), GAUSSIAN_CLAIM)
-WITHOUT_HINTS = (
+WITHOUT_HINTS: tuple[Any, ...] = (
     from_sampler(lambda dataset, n, rng: sum(dataset) + rng.laplace(0.0, 1.0, n), name="Laplace"),
     UNIT_NEIGHBOURS,
     PrivacyClaim(1.0),

@@ -296,16 +296,34 @@ def test_a_damaged_entry_fails_and_only_all_replaces_it(audits, pytester):
     audits(SUITE).result.assert_outcomes(passed=1)
 
 
-def test_a_foreign_file_in_the_way_is_never_overwritten(audits, pytester):
+def test_a_foreign_file_is_told_apart_and_not_overwritten_by_new(audits, pytester):
     audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
     manifest = pytester.path / _stored(pytester)[0]
     foreign = json.dumps({"belongs": "to another tool"})
     manifest.write_text(foreign, encoding="utf-8")
+    for mode in ("none", "new"):
+        run = audits(SUITE, f"--snapaudit-update={mode}")
+        run.result.assert_outcomes(errors=1)
+        run.result.stdout.fnmatch_lines(
+            ["E *SnapshotForeign: snapshot 'votes': foreign, *no 'pytest-snapaudit snapshot' mark; *=all"]
+        )
+        run.result.stdout.no_fnmatch_line("*def load*")  # no frames of the plugin
+        run.result.stdout.fnmatch_lines(["ERROR test_it.py::test_votes - SnapshotForeign: snapshot 'votes'*"])
+        assert manifest.read_text(encoding="utf-8") == foreign
+
+
+def test_a_directory_in_the_way_is_never_removed(audits, pytester):
+    audits(SUITE, "--snapaudit-update=new").result.assert_outcomes(passed=1)
+    manifest = pytester.path / _stored(pytester)[0]
+    manifest.unlink()
+    (manifest / "kept").mkdir(parents=True)
     for mode in ("none", "new", "all"):
         run = audits(SUITE, f"--snapaudit-update={mode}")
         run.result.assert_outcomes(errors=1)
-        run.result.stdout.fnmatch_lines(["*SnapshotForeign: snapshot 'votes': foreign, *remove it, then*"])
-        assert manifest.read_text(encoding="utf-8") == foreign
+        run.result.stdout.fnmatch_lines(
+            ["*is a directory, not a plain file; remove it, then record again with*"]
+        )
+        assert (manifest / "kept").is_dir()
 
 
 def test_rows_that_drift_by_less_than_the_tolerance_stay_as_recorded(audits, pytester, monkeypatch):

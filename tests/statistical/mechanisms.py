@@ -9,7 +9,7 @@ from scipy.stats import binom
 
 from pytest_snapaudit.engine.estimators import analytic_gaussian_sigma
 from pytest_snapaudit.engine.mechanism import Sampler, from_sampler
-from pytest_snapaudit.engine.noise import GaussianNoise
+from pytest_snapaudit.engine.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
 
 DELTA = 1e-5
 
@@ -62,6 +62,43 @@ class Gaussian:
 def tight_gaussian(epsilon: float, delta: float = DELTA) -> Gaussian:
     """Exactly (epsilon, delta) apart on neighbours 0 and 1."""
     return Gaussian(analytic_gaussian_sigma(epsilon, delta))
+
+
+@dataclass(frozen=True)
+class DeclaredLaplace:
+    """Declared Laplace noise on a number, exactly ``epsilon`` apart on neighbours 0 and 1."""
+
+    epsilon: float
+    deterministic: bool = True
+
+    @property
+    def noise(self) -> LaplaceNoise:
+        return LaplaceNoise(1.0 / self.epsilon)
+
+    def clean(self, dataset, rng):
+        return float(dataset)
+
+    def privatize(self, clean, rng):
+        return clean + rng.laplace(0.0, 1.0 / self.epsilon, clean.shape)
+
+
+@dataclass(frozen=True)
+class DeclaredGeometric:
+    """Declared two-sided geometric noise on a count, exactly ``epsilon`` apart on neighbours 0 and 1."""
+
+    epsilon: float
+    deterministic: bool = True
+
+    @property
+    def noise(self) -> DiscreteLaplaceNoise:
+        return DiscreteLaplaceNoise(1.0 / self.epsilon)
+
+    def clean(self, dataset, rng):
+        return int(dataset)
+
+    def privatize(self, clean, rng):
+        stop = -np.expm1(-self.epsilon)
+        return clean + rng.geometric(stop, clean.shape) - rng.geometric(stop, clean.shape)
 
 
 def classical_sigma(epsilon: float, delta: float = DELTA) -> float:

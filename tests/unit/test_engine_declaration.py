@@ -112,6 +112,14 @@ def test_a_certificate_of_the_noise_stage_says_nothing_about_what_is_released():
     assert black.conditional_on == ""
 
 
+def test_a_certificate_of_almost_nothing_still_decides_a_large_claim():
+    mechanism = Additive(GaussianNoise(1e6), gaussian(1e6))
+    result = audit(mechanism, (0.0, 1.0), PrivacyClaim(16.0, 1e-5), n_trials=20_000)
+    assert result.verdict is Verdict.CONSISTENT
+    assert result.epsilon_lower == 0.0
+    assert "the declared GaussianNoise" in result.views[0].conditional_on
+
+
 def test_gaussian_rates_wait_for_the_test_of_the_declaration():
     """A gross violation is seen at the first look, with too few draws to test the shape."""
     result = run(Additive(GaussianNoise(0.2), gaussian(0.2)), estimator="gdp")

@@ -335,6 +335,63 @@ def test_an_exception_at_the_first_draw_only_is_reported_as_irreproducible():
     assert "ignores the rng" in dict(result.diagnostics)["reproducibility"]
 
 
+def sometimes_raises(rate):
+    def draw(dataset, n, rng):
+        if rng.random() < rate:
+            raise ConnectionError("lost")
+        return rng.laplace(size=n)
+
+    return draw
+
+
+@pytest.mark.parametrize("rate", [0.02, 0.3, 0.7])
+@pytest.mark.parametrize("kind", ["sampler", "stages", "rows"])
+def test_calls_that_fail_as_a_whole_now_and_then_are_never_taken_for_independent_trials(rate, kind):
+    """Both sides have one law; a whole block of failures on one side would look like a certain event."""
+    draw = sometimes_raises(rate)
+    mechanism = {
+        "sampler": from_sampler(draw),
+        "stages": Stages(privatize=lambda rows, rng: draw(0, rows.size, rng).reshape(rows.shape)),
+        "rows": Stages(
+            lambda dataset, rng: np.array([dataset + rng.random()]),
+            lambda rows, rng: draw(0, rows.size, rng).reshape(rows.shape),
+            deterministic=False,
+        ),
+    }[kind]
+    refused = 0
+    for seed in range(8):
+        try:
+            assert not run(mechanism, n_trials=12_000, seed=seed).violated
+        except MechanismError as error:
+            refused += 1
+            text = str(error)
+            assert (
+                "not independent trials" in text or "more than half of the outputs on both datasets" in text
+            )
+    assert refused >= (1 if rate == 0.02 else 6)
+
+
+def test_a_call_that_fails_later_only_is_chained():
+    def draw(dataset, n, rng):
+        if n > 1000:
+            raise MemoryError("too many")
+        return rng.laplace(size=n)
+
+    with pytest.raises(
+        MechanismError, match=r"raised MemoryError\('too many'\), and others did not"
+    ) as caught:
+        run(from_sampler(draw), n_trials=20_000)
+    assert isinstance(caught.value.__cause__, MemoryError)
+
+
+def test_an_unknown_norm_is_refused_before_anything_is_drawn():
+    calls = []
+    mechanism = Stages(privatize=lambda rows, rng: calls.append(rows), norm="l7")
+    with pytest.raises(ValueError, match='norm must be one of "l0", "l1", "l2", "linf", got \'l7\''):
+        run(mechanism)
+    assert calls == []
+
+
 def test_a_view_the_claim_does_not_cover_is_measured_and_never_gated():
     released = Stages(
         lambda dataset, rng: np.array([dataset * 50]),

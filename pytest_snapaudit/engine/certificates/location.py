@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+from scipy.optimize import minimize_scalar
 
 from pytest_snapaudit.engine.certificates import conditions
 from pytest_snapaudit.engine.certificates.base import Certificate, CertificateBound, Tallies
@@ -46,22 +47,35 @@ class LocationCertificate(Certificate):
             return CertificateBound(0.0, 0.0, refusals)
         pair = cast("conditions.Pair", tallies)
         if self.frame.law.monotone:
-            scales = [conditions.scale_upper(pair, alpha)]
+            highest = conditions.scale_upper(pair, alpha)
+            lowest = highest
         else:
-            low = conditions.scale_lower(pair, alpha / 2)
-            high = conditions.scale_upper(pair, alpha / 2)
-            known = 0.0 < low <= high < math.inf
-            scales = np.geomspace(low, high, _SCALES_BETWEEN).tolist() if known else [math.inf]
-        if not math.isfinite(scales[-1]):
+            lowest, highest = conditions.scale_lower(pair, alpha / 2), conditions.scale_upper(pair, alpha / 2)
+        if not 0.0 < lowest <= highest < math.inf:
             return CertificateBound(0.0, 0.0, ("the draws do not bound the noise scale",))
         return CertificateBound(
-            epsilon_lower=min(self.epsilon_at(scale, delta) for scale in scales),
+            epsilon_lower=self.least_epsilon(lowest, highest, delta),
             mu_lower=0.0,
             refusals=(),
-            note=f"known shift, noise scale at most {scales[-1]:.6g}",
+            note=f"known shift, noise scale at most {highest:.6g}",
             estimator=f"{self.frame.law.name} privacy loss",
             attack="what the noise adds to the known clean outputs",
         )
+
+    def least_epsilon(self, lowest: float, highest: float, delta: float) -> float:
+        """The least epsilon between two scales: on a grid, refined where it is not at the upper end."""
+        if lowest == highest:
+            return self.epsilon_at(highest, delta)
+        scales = np.geomspace(lowest, highest, _SCALES_BETWEEN).tolist()
+        found = [self.epsilon_at(scale, delta) for scale in scales]
+        at = int(np.argmin(found))
+        if at == len(scales) - 1 or not math.isfinite(found[at]):
+            return found[at]
+        between = (scales[max(at - 1, 0)], scales[at + 1])
+        refined = minimize_scalar(
+            self.epsilon_at, bounds=between, args=(delta,), method="bounded", options={"xatol": 1e-6 * highest}
+        )
+        return min(found[at], float(refined.fun))
 
     def epsilon_at(self, scale: float, delta: float) -> float:
         """Exact epsilon at ``delta`` if the noise has this scale; losses of independent coordinates add up."""
