@@ -35,6 +35,7 @@ _LEVELS = np.concatenate(
     [np.logspace(-4, -1.2, 24), np.linspace(0.07, 0.93, 44), 1.0 - np.logspace(-1.2, -4, 24)]
 )
 _PENALTY_LEVEL = 0.02
+_SPLITS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])
 
 Curve = Callable[[float], float]
 
@@ -157,14 +158,14 @@ def refuted_point(curve: ClaimCurve, counts: PairCounts, event: Event, alpha: fl
         curve: under test.
         counts: of the event on fresh trials.
         event: chosen on earlier trials.
-        alpha: error probability, half for each rate; all points share the two bounds.
+        alpha: error probability, shared between the two rates as the event's tuning rates favour; all points
+            share the two bounds.
     """
     n = counts.trials
-    low, high = pair_rate_bounds(counts.likelier, counts.other, n, alpha / 2, alpha / 2)
+    share = _best_split(curve, event, n, alpha)
+    low, high = pair_rate_bounds(counts.likelier, counts.other, n, share * alpha, (1.0 - share) * alpha)
     p_lower, q_upper = float(low), float(high)
-    excess = p_lower - curve.deltas
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reached = np.where(excess > 0.0, np.log(np.maximum(excess, 1e-300)) - math.log(q_upper), -np.inf)
+    reached = _reached(p_lower, q_upper, curve)
     margin = reached - curve.epsilons
     at = int(np.argmax(margin)) if len(margin) else -1
     if at < 0 or margin[at] <= 0.0:
@@ -172,3 +173,20 @@ def refuted_point(curve: ClaimCurve, counts: PairCounts, event: Event, alpha: fl
     rates = RateBounds(counts.likelier / n, counts.other / n, p_lower, q_upper, n)
     claim = PrivacyClaim(float(curve.epsilons[at]), float(curve.deltas[at]))
     return RefutedPoint(claim, float(reached[at]), rates, event)
+
+
+def _reached(p_lower: float, q_upper: float, curve: ClaimCurve) -> NDArray[np.float64]:
+    """(k,) epsilon that the two rates certify at each point's delta; −inf where none."""
+    excess = p_lower - curve.deltas
+    logs = np.log(np.maximum(excess, 1e-300)) - math.log(max(q_upper, 1e-300))
+    return np.asarray(np.where(excess > 0.0, logs, -np.inf))
+
+
+def _best_split(curve: ClaimCurve, event: Event, n: int, alpha: float) -> float:
+    """The share of ``alpha`` for the likelier side's rate that would serve the tuning rates best."""
+    low, high = pair_rate_bounds(event.p * n, event.q * n, n, _SPLITS * alpha, (1.0 - _SPLITS) * alpha)
+    margins = [
+        float((_reached(p, q, curve) - curve.epsilons).max(initial=-math.inf))
+        for p, q in zip(low.tolist(), high.tolist(), strict=True)
+    ]
+    return float(_SPLITS[int(np.argmax(margins))])

@@ -19,7 +19,7 @@ from pytest_snapaudit.engine.simulation import (
 )
 from pytest_snapaudit.engine.wiring import check_pilot
 
-TUNING_BYTES = 20 * 2**20
+TUNING_BYTES = 10 * 2**20
 """At most this much memory per side and view is kept for tuning."""
 
 _CONFIRMATIONS, _FIRST_CONFIRMATION = 40, 16

@@ -31,7 +31,7 @@ def test_a_gaussian_profile_lies_just_below_the_exact_one(band):
     rates = np.linspace(0.0, 1.0, 101)
     upper = np.interp(rates, profile.false_positive_rates, profile.false_negative_rates)
     assert np.all(upper >= trade_off(rates))
-    assert np.max(upper - trade_off(rates)) < 0.02
+    assert np.max(upper - trade_off(rates)) < (0.04 if band == "dkw" else 0.02)
     assert profile.trials == 100_000
     assert (profile.name, profile.view, profile.score) == ("Gaussian", "black-box", "output")
     assert profile.epsilon_lower(1e-3) in EPSILONS
@@ -89,7 +89,7 @@ def test_a_score_of_one_s_own_and_missing_values():
         return out
 
     profile = privacy_profile(
-        from_sampler(sampler), (0.0, 1.0), epsilons=[1.0, 5.0], n_trials=5_000, score=lambda x: x[:, 1]
+        from_sampler(sampler), (0.0, 1.0), epsilons=[1.0, 3.0], n_trials=5_000, score=lambda x: x[:, 1]
     )
     assert 0.15 < profile.delta_lower[0] <= 0.2
     assert 0.1 < profile.delta_lower[1] <= 0.2

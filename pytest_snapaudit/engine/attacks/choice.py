@@ -44,6 +44,20 @@ def choose_event(
     """
     goal = Goal(claim.epsilon, claim.delta, n_certify, alpha)
     half = len(reference) // 2
+    with np.errstate(all="ignore"):
+        return _choose(reference, canary, layout, goal, half, direction, side_channels, extra)
+
+
+def _choose(
+    reference: Rows,
+    canary: Rows,
+    layout: Layout,
+    goal: Goal,
+    half: int,
+    direction: NDArray[np.float64] | None,
+    side_channels: Sequence[str],
+    extra: Sequence[Score],
+) -> Event:
     scores = candidate_scores(
         reference[:half], canary[:half], layout, direction=direction, side_channels=side_channels, extra=extra
     )

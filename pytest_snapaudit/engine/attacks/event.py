@@ -17,6 +17,21 @@ def comparable(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.isnan(scores), MISSING, scores)
 
 
+WIDE = 64
+"""More columns than this are scored in chunks of rows, and fitted by moments rather than order statistics."""
+
+_CHUNK = 1024
+
+
+def evaluate(score: Score, rows: Rows) -> NDArray[np.float64]:
+    """Comparable scores of (n, d) outputs, (n,); wide outputs in chunks, so that temporaries stay small."""
+    with np.errstate(all="ignore"):
+        if rows.shape[1] <= WIDE or len(rows) <= _CHUNK:
+            return comparable(score(rows))
+        parts = [score(rows[start : start + _CHUNK]) for start in range(0, len(rows), _CHUNK)]
+        return comparable(np.concatenate(parts))
+
+
 @dataclass(frozen=True)
 class Event:
     """The set of outputs whose score compares with a threshold.
@@ -40,7 +55,7 @@ class Event:
 
     def hits(self, rows: Rows) -> NDArray[np.bool_]:
         """Which outputs are in the event."""
-        scores = comparable(self.score(rows))
+        scores = evaluate(self.score, rows)
         if self.op == "<=":
             return np.asarray(scores <= self.threshold)
         if self.op == ">":

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_snapaudit.engine.attacks.event import comparable
+from pytest_snapaudit.engine.attacks.event import WIDE, evaluate
 from pytest_snapaudit.engine.attacks.scores import (
     Coordinate,
     Difference,
@@ -31,7 +31,7 @@ CLIPPED_DISCRIMINANT = "linear discriminant of the clipped output"
 
 _TAIL_QUANTILES = (0.0005, 0.002, 0.998, 0.9995)
 _MAX_NAIVE_BAYES_COLUMNS = 64
-_MAX_FULL_COVARIANCE = 64
+_WIDE_SAMPLE = 2_000
 _TOP_COLUMNS = 6
 _MAX_DIFFERENCES = 4
 
@@ -43,7 +43,7 @@ def fit_log_ratio(
 
     Returns None when the score is constant.
     """
-    a, b = comparable(base(reference)), comparable(base(canary))
+    a, b = evaluate(base, reference), evaluate(base, canary)
     pooled = np.sort(np.concatenate([a, b]))
     starts = np.flatnonzero(np.concatenate([[True], pooled[1:] != pooled[:-1]]))
     values = pooled[starts]
@@ -66,16 +66,31 @@ def fit_log_ratio(
     return LogRatio(base, cuts, np.clip(weights, -cap, cap), fine=bins > 32)
 
 
-def _discriminants(reference: Rows, canary: Rows, pooled: Rows) -> list[Score]:
+def _subsample(rows: Rows) -> Rows:
+    """Rows for order statistics: all of them, but at most 2 000 of wide outputs."""
+    return rows[:_WIDE_SAMPLE] if rows.shape[1] > WIDE else rows
+
+
+def _moments(rows: Rows) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(d,) means and variances, without a copy of the rows."""
+    mean = rows.mean(axis=0, dtype=np.float64)
+    square = np.einsum("ij,ij->j", rows, rows, dtype=np.float64) / len(rows)
+    if rows.shape[1] > WIDE:
+        return mean, np.maximum(square - mean**2, 0.0)
+    return mean, rows.var(axis=0, dtype=np.float64)
+
+
+def _discriminants(reference: Rows, canary: Rows) -> list[Score]:
     """Linear discriminants on outputs clipped to their central 99.8 %; full covariance in few dimensions."""
-    d = pooled.shape[1]
+    d = reference.shape[1]
+    pooled = np.concatenate([_subsample(reference), _subsample(canary)])
     lower, upper = np.quantile(pooled, [0.001, 0.999], axis=0)
     a = np.clip(reference, lower.astype(reference.dtype), upper.astype(reference.dtype))
     b = np.clip(canary, lower.astype(canary.dtype), upper.astype(canary.dtype))
-    shift = b.mean(axis=0, dtype=np.float64) - a.mean(axis=0, dtype=np.float64)
-    variance = a.var(axis=0, dtype=np.float64) + b.var(axis=0, dtype=np.float64)
+    (mean_a, variance_a), (mean_b, variance_b) = _moments(a), _moments(b)
+    shift, variance = mean_b - mean_a, variance_a + variance_b
     floor = 1e-9 * variance.sum() / d + 1e-300
-    if d > _MAX_FULL_COVARIANCE:
+    if d > WIDE:
         weights = shift / (variance + floor)
     else:
         covariance = np.cov(a.T) + np.cov(b.T) + floor * np.eye(d)
@@ -97,8 +112,7 @@ def refit(score: Score, reference: Rows, canary: Rows) -> Score:
         ratios = [refit(ratio, reference, canary) for ratio in score.ratios]
         return NaiveBayes(tuple(ratio for ratio in ratios if isinstance(ratio, LogRatio)))
     if isinstance(score, Projection) and score.label in (DISCRIMINANT, CLIPPED_DISCRIMINANT):
-        a, b = finite(reference), finite(canary)
-        fitted = _discriminants(a, b, np.concatenate([a, b]))
+        fitted = _discriminants(finite(reference), finite(canary))
         return next((new for new in fitted if new.name == score.name), score)
     return score
 
@@ -123,14 +137,14 @@ def candidate_scores(
     """
     scores: list[Score] = list(extra)
     a, b = finite(reference), finite(canary)
-    pooled = np.concatenate([a, b])
     varying = np.flatnonzero(_varies(reference, canary))
     if direction is not None and len(direction) == reference.shape[1] and direction.any():
         scores.append(Projection(direction, "projection on the difference of the clean outputs"))
     if len(varying) == 0:
         return [*scores, *(Coordinate(j, layout) for j in range(min(1, reference.shape[1])))]
-    spread = np.maximum((a.std(axis=0, dtype=np.float64) + b.std(axis=0, dtype=np.float64)) / 2, 1e-12)
-    gap = np.abs(a.mean(axis=0, dtype=np.float64) - b.mean(axis=0, dtype=np.float64)) / spread
+    (mean_a, variance_a), (mean_b, variance_b) = _moments(a), _moments(b)
+    spread = np.maximum((np.sqrt(variance_a) + np.sqrt(variance_b)) / 2, 1e-12)
+    gap = np.abs(mean_a - mean_b) / spread
     top = varying[np.argsort(-gap[varying], kind="stable")][:_TOP_COLUMNS]
     columns = [Coordinate(int(j), layout) for j in top]
     scores += columns
@@ -138,13 +152,13 @@ def candidate_scores(
     scores += [
         ratio for ratio in ratios if len(ratio.cuts) > 2
     ]  # of two values, the column itself says as much
-    centre = np.median(pooled[:, varying], axis=0)
+    centre = np.median(np.concatenate([_subsample(a), _subsample(b)])[:, varying], axis=0)
     scores += _shape_scores(reference, canary, varying, centre, spread[varying])
     missing = tuple(int(j) for j in np.flatnonzero(np.isnan(reference).any(0) | np.isnan(canary).any(0)))[:50]
     if missing:
         scores.append(MissingPattern(missing, layout))
     if len(varying) > 1:
-        scores += _joint_scores(reference, canary, a, b, pooled, varying, layout)
+        scores += _joint_scores(reference, canary, a, b, varying, layout)
     if "low-bit" in side_channels:
         scores += [LowestSetBit(int(j), layout, w) for j in top for w in (np.inf, 1.0, 0.25)]
     return scores
@@ -182,7 +196,6 @@ def _joint_scores(
     canary: Rows,
     a: Rows,
     b: Rows,
-    pooled: Rows,
     varying: NDArray[np.intp],
     layout: Layout,
 ) -> list[Score]:
@@ -191,7 +204,7 @@ def _joint_scores(
         Reduction("largest coordinate"),
         Reduction("smallest coordinate"),
     ]
-    scores += _discriminants(a, b, pooled)
+    scores += _discriminants(a, b)
     if len(varying) <= _MAX_NAIVE_BAYES_COLUMNS:
         ratios = _present(
             [fit_log_ratio(Coordinate(int(j), layout), reference, canary, bins=32, cap=3.0) for j in varying]

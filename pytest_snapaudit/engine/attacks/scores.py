@@ -98,10 +98,14 @@ class Projection(Score):
     upper: NDArray[np.float64] | None = None
 
     def __call__(self, rows: Rows) -> NDArray[np.float64]:
-        values = finite(rows)
+        direction = self.direction.astype(rows.dtype)
         if self.lower is not None and self.upper is not None:
-            values = np.clip(values, self.lower.astype(values.dtype), self.upper.astype(values.dtype))
-        return np.asarray(values @ self.direction.astype(values.dtype), dtype=np.float64)
+            values = np.clip(finite(rows), self.lower.astype(rows.dtype), self.upper.astype(rows.dtype))
+            return np.asarray(values @ direction, dtype=np.float64)
+        scores = rows @ direction
+        if not np.isfinite(scores).all():
+            scores = finite(rows) @ direction
+        return np.asarray(scores, dtype=np.float64)
 
     @property
     def name(self) -> str:
@@ -116,7 +120,8 @@ class Distance(Score):
     spread: NDArray[np.float64]
 
     def __call__(self, rows: Rows) -> NDArray[np.float64]:
-        scaled = (finite(rows) - self.centre) / self.spread
+        values = finite(rows)
+        scaled = (values - self.centre.astype(values.dtype)) / self.spread.astype(values.dtype)
         return np.asarray(np.sqrt(np.einsum("ij,ij->i", scaled, scaled)), dtype=np.float64)
 
     @property

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from pytest_snapaudit.engine.attacks.event import Event, comparable
+from pytest_snapaudit.engine.attacks.event import Event, evaluate
 from pytest_snapaudit.engine.attacks.scores import Score
 from pytest_snapaudit.engine.betting import expected_growth
 from pytest_snapaudit.engine.outcomes import Rows
@@ -97,7 +97,7 @@ def best_event(score: Score, reference: Rows, canary: Rows, goal: Goal) -> Rated
         reference, canary: (h, d) tuning outputs per side.
     """
     h = len(reference)
-    a, b = np.sort(comparable(score(reference))), np.sort(comparable(score(canary)))
+    a, b = np.sort(evaluate(score, reference)), np.sort(evaluate(score, canary))
     pooled = np.sort(np.concatenate([a, b]), kind="stable")
     thresholds, atoms = _thresholds_and_atoms(pooled)
     counts = _counts(a, thresholds, atoms), _counts(b, thresholds, atoms)
