@@ -5,9 +5,9 @@ claims about one mechanism, and refuting any of them refutes the calibration (Lo
 "Group and attack: auditing differential privacy", CCS 2023). Where the claim under test is out of reach of counting,
 a point of the same curve often is not.
 
-Before each look one event and one point are chosen on earlier trials; the event is counted on fresh trials. Its two
-rates are bounded together, ``p_lower`` and ``q_upper``, and then every point of the curve is tested at once: it is
-refuted if ``p_lower − e^{ε′} q_upper > δ(ε′)``.
+Before each look one event is chosen on earlier trials for each of four stretches of the curve, and counted on fresh
+trials. Its two rates are bounded together, ``p_lower`` and ``q_upper``, and then every point of the curve is tested
+at once: it is refuted if ``p_lower − e^{ε′} q_upper > δ(ε′)``.
 """
 
 from __future__ import annotations
@@ -110,69 +110,83 @@ def _delta_at(name: str, curve: Curve, epsilon: float) -> float:
     return float(delta)
 
 
-def choose_event(
+def choose_events(
     scores: Sequence[Score], reference: Rows, canary: Rows, curve: ClaimCurve, n_certify: int
-) -> Event | None:
-    """The event that promises to refute some point of the curve by the most standard errors; None without points.
+) -> tuple[Event, ...]:
+    """For each of four stretches of the curve, the event that promises to refute a point of it most clearly.
 
     Args:
         scores: candidates, fitted on the tuning trials.
         reference, canary: (h, d) tuning outputs per side.
         curve: under test.
         n_certify: trials per side of the batch that will be counted.
+
+    Returns:
+        Up to four different events; none for a curve without points.
     """
-    best, found = -math.inf, None
-    for score in scores if len(curve.epsilons) else ():
+    h, stretches = (
+        len(reference),
+        [part for part in np.array_split(np.arange(len(curve.epsilons)), 4) if len(part)],
+    )
+    best = [-math.inf] * len(stretches)
+    found: list[Event | None] = [None] * len(stretches)
+    for score in scores if stretches else ():
         sides = [np.sort(comparable(score(rows))) for rows in (reference, canary)]
         thresholds = np.unique(np.quantile(np.concatenate(sides), _LEVELS, method="inverted_cdf"))
         at_most = [np.searchsorted(side, thresholds, side="right").astype(float) for side in sides]
-        for op in ("<=", ">"):
-            counts = at_most if op == "<=" else [len(reference) - below for below in at_most]
+        for op, counts in (("<=", at_most), (">", [h - below for below in at_most])):
             for side in (0, 1):
-                value = _promise(counts[side], counts[1 - side], len(reference), curve, n_certify)
-                at = int(np.argmax(value))
-                if value[at] > best:
-                    best = float(value[at])
-                    p, q = counts[side][at] / len(reference), counts[1 - side][at] / len(reference)
-                    found = Event(
-                        score, "<=" if op == "<=" else ">", float(thresholds[at]), side, p, q, len(reference)
-                    )
-    return found
+                promise = _promise(counts[side], counts[1 - side], h, curve, n_certify)
+                for i, stretch in enumerate(stretches):
+                    value = promise[stretch].max(axis=0)
+                    at = int(np.argmax(value))
+                    if value[at] > best[i]:
+                        best[i] = float(value[at])
+                        p, q = float(counts[side][at] / h), float(counts[1 - side][at] / h)
+                        found[i] = Event(
+                            score, "<=" if op == "<=" else ">", float(thresholds[at]), side, p, q, h
+                        )
+    return tuple(dict.fromkeys(event for event in found if event is not None))
 
 
 def _promise(
     k_p: NDArray[np.float64], k_q: NDArray[np.float64], h: int, curve: ClaimCurve, n: int
 ) -> NDArray[np.float64]:
-    """(events,) largest excess over the curve, in standard errors of the batch, at penalised rates."""
+    """(points, events) excess over the curve, in standard errors of the batch, at penalised rates."""
     p, q = pair_rate_bounds(k_p, k_q, h, _PENALTY_LEVEL, _PENALTY_LEVEL)
     growth = np.exp(np.minimum(curve.epsilons, 700.0))[:, None]
     excess = p - growth * q - curve.deltas[:, None]
     error = np.sqrt((p * (1.0 - p) + growth**2 * q * (1.0 - q)) / n)
-    return np.asarray((excess / np.maximum(error, 1e-300)).max(axis=0))
+    return np.asarray(excess / np.maximum(error, 1e-300))
 
 
-def refuted_point(curve: ClaimCurve, counts: PairCounts, event: Event, alpha: float) -> RefutedPoint | None:
+def refuted_point(
+    curve: ClaimCurve, counts: Sequence[PairCounts], events: Sequence[Event], alpha: float
+) -> RefutedPoint | None:
     """The point refuted by the widest margin, or None.
 
     Args:
         curve: under test.
-        counts: of the event on fresh trials.
-        event: chosen on earlier trials.
-        alpha: error probability, shared between the two rates as the event's tuning rates favour; all points
-            share the two bounds.
+        counts: of each event on fresh trials.
+        events: chosen on earlier trials.
+        alpha: error probability; every event has an equal share of it, divided between its two rates as its tuning
+            rates favour. All points share the two bounds.
     """
-    n = counts.trials
-    share = _best_split(curve, event, n, alpha)
-    low, high = pair_rate_bounds(counts.likelier, counts.other, n, share * alpha, (1.0 - share) * alpha)
-    p_lower, q_upper = float(low), float(high)
-    reached = _reached(p_lower, q_upper, curve)
-    margin = reached - curve.epsilons
-    at = int(np.argmax(margin)) if len(margin) else -1
-    if at < 0 or margin[at] <= 0.0:
-        return None
-    rates = RateBounds(counts.likelier / n, counts.other / n, p_lower, q_upper, n)
-    claim = PrivacyClaim(float(curve.epsilons[at]), float(curve.deltas[at]))
-    return RefutedPoint(claim, float(reached[at]), rates, event)
+    widest, found = 0.0, None
+    for event, seen in zip(events, counts, strict=True):
+        n, each = seen.trials, alpha / len(events)
+        share = _best_split(curve, event, n, each)
+        low, high = pair_rate_bounds(seen.likelier, seen.other, n, share * each, (1.0 - share) * each)
+        p_lower, q_upper = float(low), float(high)
+        reached = _reached(p_lower, q_upper, curve)
+        margin = reached - curve.epsilons
+        at = int(np.argmax(margin)) if len(margin) else -1
+        if at >= 0 and margin[at] > widest:
+            widest = float(margin[at])
+            rates = RateBounds(seen.likelier / n, seen.other / n, p_lower, q_upper, n)
+            claim = PrivacyClaim(float(curve.epsilons[at]), float(curve.deltas[at]))
+            found = RefutedPoint(claim, float(reached[at]), rates, event)
+    return found
 
 
 def _reached(p_lower: float, q_upper: float, curve: ClaimCurve) -> NDArray[np.float64]:

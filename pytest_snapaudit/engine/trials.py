@@ -75,7 +75,7 @@ class ViewState:
     best_event: Event | None = None
     rates: RateBounds | None = None
     certificate: CertificateBound | None = None
-    curve_event: Event | None = None
+    curve_events: tuple[Event, ...] = ()
     refuted: RefutedPoint | None = None
 
     @property
@@ -107,7 +107,7 @@ class BlockCounts:
     """What one block contributes."""
 
     counts: dict[str, PairCounts]
-    curve_counts: dict[str, PairCounts]
+    curve_counts: dict[str, list[PairCounts]]
     kept: dict[str, tuple[Rows, Rows]]
     tallies: Tallies | None
 
@@ -116,7 +116,7 @@ def count_block(
     task: BlockTask,
     *,
     events: dict[str, Event],
-    curve_events: dict[str, Event],
+    curve_events: dict[str, tuple[Event, ...]],
     layouts: dict[str, Layout],
     certificate: Certificate | None,
     certificate_view: str,
@@ -129,7 +129,7 @@ def count_block(
         sides = reference[view], canary[view]
         counts[view] = _pair_counts(event, sides)
         if view in curve_events:
-            curve_counts[view] = _pair_counts(curve_events[view], sides)
+            curve_counts[view] = [_pair_counts(other, sides) for other in curve_events[view]]
         if keep.get(view):
             kept[view] = (sides[0][: keep[view]].copy(), sides[1][: keep[view]].copy())
     tallies = None
@@ -259,7 +259,7 @@ def _tune(
         direction = _direction(subject, view, reference)
         if direction is not None:
             scores.append(Projection(direction, "projection on the difference of the clean outputs"))
-        state.curve_event = claim_curve.choose_event(scores, reference, canary, state.curve, look.trials)
+        state.curve_events = claim_curve.choose_events(scores, reference, canary, state.curve, look.trials)
 
 
 def _direction(subject: Subject, view: str, rows: Rows) -> NDArray[np.float64] | None:
@@ -282,11 +282,9 @@ def _count_look(
     tasks = block_tasks(subject.sources, settings.entropy, FIRST_LOOK_PHASE + look.index, look.trials)
     events = {view: state.event for view, state in states.items() if state.event is not None}
     drawn = (*events, subject.noise_view) if certificate is not None else tuple(events)
-    curve_events = {
-        view: state.curve_event for view, state in states.items() if state.curve_event is not None
-    }
+    curve_events = {view: state.curve_events for view, state in states.items() if state.curve_events}
     totals = {view: PairCounts(0, 0, 0, 0) for view in events}
-    curve_totals = dict.fromkeys(curve_events, PairCounts(0, 0, 0, 0))
+    curve_totals = {view: [PairCounts(0, 0, 0, 0)] * len(chosen) for view, chosen in curve_events.items()}
     count = partial(
         count_block,
         events=events,
@@ -299,8 +297,8 @@ def _count_look(
     for block in run_tasks(settings.executor, count, tasks):
         for view, counts in block.counts.items():
             totals[view] += counts
-        for view, counts in block.curve_counts.items():
-            curve_totals[view] += counts
+        for view, several in block.curve_counts.items():
+            curve_totals[view] = [a + b for a, b in zip(curve_totals[view], several, strict=True)]
         for view, (reference, canary) in block.kept.items():
             room = _room(states[view])
             if room:
@@ -309,10 +307,10 @@ def _count_look(
     for view, event in events.items():
         p, q = clipped_rates(event.p, event.q, event.tuned_on)
         states[view].looks.append(BettingLook(totals[view], p, q))
-    for view, event in curve_events.items():
+    for view, chosen in curve_events.items():
         state, alpha = states[view], states[view].shares.curve * look.share
         if state.curve is not None and alpha > 0.0:
-            state.refuted = claim_curve.refuted_point(state.curve, curve_totals[view], event, alpha)
+            state.refuted = claim_curve.refuted_point(state.curve, curve_totals[view], chosen, alpha)
     return tallies
 
 

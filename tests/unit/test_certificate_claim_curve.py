@@ -12,7 +12,7 @@ from pytest_snapaudit.engine.attacks.scores import Coordinate
 from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.betting import PairCounts
 from pytest_snapaudit.engine.claim import PrivacyClaim
-from pytest_snapaudit.engine.claim_curve import choose_event, curve_of, read_curve, refuted_point
+from pytest_snapaudit.engine.claim_curve import choose_events, curve_of, read_curve, refuted_point
 from pytest_snapaudit.engine.errors import MechanismError
 from pytest_snapaudit.engine.mechanism import from_sampler
 from pytest_snapaudit.engine.outcomes import fit_layout
@@ -27,6 +27,10 @@ def laplace_curve(epsilon_at_zero):
 def rows(seed, n, scale=0.5):
     rng = np.random.default_rng(seed)
     return tuple(side + rng.laplace(0, scale, (n, 1)) for side in (0.0, 1.0))
+
+
+def count(events, sides):
+    return [PairCounts.of(e.hits(sides[e.likelier_on]), e.hits(sides[1 - e.likelier_on])) for e in events]
 
 
 def test_a_curve_is_read_around_the_claim():
@@ -72,11 +76,9 @@ def test_the_event_and_its_point_are_where_the_curve_is_wrong():
     curve = read_curve("m", lambda e: right(e) if e > 1.0 else 0.8 * right(e), CLAIM)
     reference, canary = rows(1, 5_000)
     layout = fit_layout([(reference, 5_000), (canary, 5_000)])
-    event = choose_event([Coordinate(0, layout)], reference, canary, curve, 50_000)
-    assert event is not None
-    fresh = rows(2, 50_000)
-    counts = PairCounts.of(event.hits(fresh[event.likelier_on]), event.hits(fresh[1 - event.likelier_on]))
-    point = refuted_point(curve, counts, event, 1e-3)
+    events = choose_events([Coordinate(0, layout)], reference, canary, curve, 50_000)
+    assert 1 <= len(events) <= 4
+    point = refuted_point(curve, count(events, rows(2, 50_000)), events, 1e-3)
     assert point is not None
     assert point.claim.epsilon < 1.0
     assert point.epsilon_lower > point.claim.epsilon
@@ -91,12 +93,13 @@ def test_no_points_no_event():
     curve = read_curve("m", lambda epsilon: 1.0, CLAIM)
     reference, canary = rows(1, 500)
     layout = fit_layout([(reference, 500), (canary, 500)])
-    assert choose_event([Coordinate(0, layout)], reference, canary, curve, 500) is None
-    event = choose_event(
+    assert choose_events([Coordinate(0, layout)], reference, canary, curve, 500) == ()
+    events = choose_events(
         [Coordinate(0, layout)], reference, canary, read_curve("m", laplace_curve(2), CLAIM), 500
     )
-    assert event is not None
-    assert refuted_point(curve, PairCounts(0, 500, 0, 0), event, 0.1) is None
+    assert len(set(events)) == len(events) > 0
+    assert refuted_point(curve, [PairCounts(0, 500, 0, 0)] * len(events), events, 0.1) is None
+    assert refuted_point(curve, [], [], 0.1) is None
 
 
 def test_a_true_curve_is_refuted_as_rarely_as_stated():
@@ -106,10 +109,9 @@ def test_a_true_curve_is_refuted_as_rarely_as_stated():
     for seed in range(300):
         reference, canary = rows((seed, 1), 500)
         layout = fit_layout([(reference, 500), (canary, 500)])
-        event = choose_event([Coordinate(0, layout)], reference, canary, curve, 2_000)
-        fresh = rows((seed, 2), 2_000)
-        counts = PairCounts.of(event.hits(fresh[event.likelier_on]), event.hits(fresh[1 - event.likelier_on]))
-        refuted += refuted_point(curve, counts, event, 0.2) is not None
+        events = choose_events([Coordinate(0, layout)], reference, canary, curve, 2_000)
+        counts = count(events, rows((seed, 2), 2_000))
+        refuted += refuted_point(curve, counts, events, 0.2) is not None
     assert refuted <= 83
 
 

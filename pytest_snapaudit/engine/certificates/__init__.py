@@ -49,7 +49,8 @@ def static_refusals(subject: Subject, *, gaussian: bool = False) -> tuple[str, .
 
     Args:
         subject: what is audited.
-        gaussian: whether only Gaussian noise will do.
+        gaussian: whether only Gaussian noise will do, for reading the rates of an event on any audited view by
+            the Gaussian trade-off.
     """
     noise = subject.noise
     if noise is None or (gaussian and not isinstance(noise, GaussianNoise)):
@@ -61,7 +62,7 @@ def static_refusals(subject: Subject, *, gaussian: bool = False) -> tuple[str, .
         )
     elif subject.clean_direction is None:
         refusals.append("the clean outputs are not finite numbers")
-    if not subject.noise_stage_covered:
+    if not (subject.noise_stage_claimed if gaussian else subject.noise_stage_covered):
         refusals.append("the claim does not cover the white-box view, or that view is not audited")
     return tuple(refusals)
 

@@ -73,7 +73,11 @@ class LocationCertificate(Certificate):
             return found[at]
         between = (scales[max(at - 1, 0)], scales[at + 1])
         refined = minimize_scalar(
-            self.epsilon_at, bounds=between, args=(delta,), method="bounded", options={"xatol": 1e-6 * highest}
+            self.epsilon_at,
+            bounds=between,
+            args=(delta,),
+            method="bounded",
+            options={"xatol": 1e-6 * highest},
         )
         return min(found[at], float(refined.fun))
 
