@@ -87,7 +87,8 @@ def privacy_audit(
     }
     settings = _validated(given)
     stated = {name: getattr(settings, name) for name in _KEYWORDS if getattr(settings, name) is not None}
-    return pytest.mark.privacy_audit(**stated)
+    marker: pytest.MarkDecorator = pytest.mark.privacy_audit(**stated)
+    return marker
 
 
 def settings_of(item: pytest.Item) -> AuditSettings | None:

@@ -70,7 +70,7 @@ def configuration_digest(obj: object, mechanism: object, neighbours: object, *re
     return digest(*subject, neighbours, *rest)
 
 
-def cache_key(identity: Digest, mechanism: object) -> object:
+def cache_key(identity: Digest, mechanism: Any) -> object:
     """What a verdict is remembered under: equal keys, equal audits.
 
     An object that is not known by value has a key of its own every time; so has a dataclass with attributes

@@ -146,7 +146,8 @@ def choose_events(
                         found[i] = Event(
                             score, "<=" if op == "<=" else ">", float(thresholds[at]), side, p, q, h
                         )
-    return tuple(dict.fromkeys(event for event in found if event is not None))
+    chosen = [event for event in found if event is not None]
+    return tuple({(id(e.score), e.op, e.threshold, e.likelier_on): e for e in chosen}.values())
 
 
 def _promise(

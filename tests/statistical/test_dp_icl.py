@@ -2,7 +2,7 @@
 
 The clean outputs are the committed recordings of ``examples/dp_icl``: three votes, and sixteen embeddings of
 which the canary moves the first by 1.52. One audit of a correct mechanism errs with probability at most 0.001,
-so all 240 of them here together raise a false alarm with probability at most 0.24; the seeds are fixed.
+so all 241 of them here together raise a false alarm with probability at most 0.24; the seeds are fixed.
 """
 
 from __future__ import annotations
