@@ -5,9 +5,9 @@ claims about one mechanism, and refuting any of them refutes the calibration (Lo
 "Group and attack: auditing differential privacy", CCS 2023). Where the claim under test is out of reach of counting,
 a point of the same curve often is not.
 
-Before each look one event is chosen on earlier trials for each of four stretches of the curve, and counted on fresh
-trials. Its two rates are bounded together, ``p_lower`` and ``q_upper``, and then every point of the curve is tested
-at once: it is refuted if ``p_lower − e^{ε′} q_upper > δ(ε′)``.
+Before each look up to four events are chosen on earlier trials, and counted on fresh ones at a quarter of the look's
+error probability each. The two rates of an event are bounded together, ``p_lower`` and ``q_upper``, and then every
+point of the curve is tested at once: it is refuted if ``p_lower − e^{ε′} q_upper > δ(ε′)``.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from pytest_snapaudit.engine.errors import MechanismError
 from pytest_snapaudit.engine.outcomes import Rows
 from pytest_snapaudit.engine.result import RateBounds
 
-_FRACTIONS = np.linspace(0.1, 1.5, 29)
+_FRACTIONS = np.linspace(0.1, 1.5, 57)
 _LEVELS = np.concatenate(
     [np.logspace(-4, -1.2, 24), np.linspace(0.07, 0.93, 44), 1.0 - np.logspace(-1.2, -4, 24)]
 )
 _PENALTY_LEVEL = 0.02
+_MOST_RATED, _MOST_EVENTS, _RATIO = 30, 4, 1.15
 _SPLITS = np.array([0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9])
 
 Curve = Callable[[float], float]
@@ -87,7 +88,7 @@ def curve_of(mechanism: Any, given: Any, claim: PrivacyClaim, name: str) -> Clai
 
 
 def read_curve(name: str, curve: Curve, claim: PrivacyClaim) -> ClaimCurve:
-    """The curve at 29 epsilons from 0.1 to 1.5 times the claimed one (or 1, if that is 0).
+    """The curve at 57 epsilons from 0.1 to 1.5 times the claimed one (or 1, if that is 0).
 
     Raises:
         MechanismError: if the function raises, or returns something other than a number of at least 0.
@@ -113,7 +114,7 @@ def _delta_at(name: str, curve: Curve, epsilon: float) -> float:
 def choose_events(
     scores: Sequence[Score], reference: Rows, canary: Rows, curve: ClaimCurve, n_certify: int
 ) -> tuple[Event, ...]:
-    """For each of four stretches of the curve, the event that promises to refute a point of it most clearly.
+    """The events that promise most clearly to refute some point of the curve, of clearly different rates.
 
     Args:
         scores: candidates, fitted on the tuning trials.
@@ -122,43 +123,42 @@ def choose_events(
         n_certify: trials per side of the batch that will be counted.
 
     Returns:
-        Up to four different events; none for a curve without points.
+        Up to four events, the most promising first; none for a curve without points.
     """
-    h, stretches = (
-        len(reference),
-        [part for part in np.array_split(np.arange(len(curve.epsilons)), 4) if len(part)],
-    )
-    best = [-math.inf] * len(stretches)
-    found: list[Event | None] = [None] * len(stretches)
-    for score in scores if stretches else ():
+    if len(curve.epsilons) == 0:
+        return ()
+    h, rated = len(reference), list[tuple[float, Event]]()
+    for score in scores:
         sides = [np.sort(comparable(score(rows))) for rows in (reference, canary)]
         thresholds = np.unique(np.quantile(np.concatenate(sides), _LEVELS, method="inverted_cdf"))
         at_most = [np.searchsorted(side, thresholds, side="right").astype(float) for side in sides]
         for op, counts in (("<=", at_most), (">", [h - below for below in at_most])):
             for side in (0, 1):
                 promise = _promise(counts[side], counts[1 - side], h, curve, n_certify)
-                for i, stretch in enumerate(stretches):
-                    value = promise[stretch].max(axis=0)
-                    at = int(np.argmax(value))
-                    if value[at] > best[i]:
-                        best[i] = float(value[at])
-                        p, q = float(counts[side][at] / h), float(counts[1 - side][at] / h)
-                        found[i] = Event(
-                            score, "<=" if op == "<=" else ">", float(thresholds[at]), side, p, q, h
-                        )
-    chosen = [event for event in found if event is not None]
-    return tuple({(id(e.score), e.op, e.threshold, e.likelier_on): e for e in chosen}.values())
+                for at in np.argsort(-promise)[:_MOST_RATED]:
+                    p, q = float(counts[side][at] / h), float(counts[1 - side][at] / h)
+                    event = Event(score, "<=" if op == "<=" else ">", float(thresholds[at]), side, p, q, h)
+                    rated.append((float(promise[at]), event))
+    chosen: list[Event] = []
+    for _, event in sorted(rated, key=lambda pair: -pair[0]):
+        if len(chosen) < _MOST_EVENTS and all(_different(event, other) for other in chosen):
+            chosen.append(event)
+    return tuple(chosen)
+
+
+def _different(event: Event, other: Event) -> bool:
+    return max(event.p, other.p) > _RATIO * min(event.p, other.p)
 
 
 def _promise(
     k_p: NDArray[np.float64], k_q: NDArray[np.float64], h: int, curve: ClaimCurve, n: int
 ) -> NDArray[np.float64]:
-    """(points, events) excess over the curve, in standard errors of the batch, at penalised rates."""
+    """(events,) largest excess over the curve, in standard errors of the batch, at penalised rates."""
     p, q = pair_rate_bounds(k_p, k_q, h, _PENALTY_LEVEL, _PENALTY_LEVEL)
     growth = np.exp(np.minimum(curve.epsilons, 700.0))[:, None]
     excess = p - growth * q - curve.deltas[:, None]
     error = np.sqrt((p * (1.0 - p) + growth**2 * q * (1.0 - q)) / n)
-    return np.asarray(excess / np.maximum(error, 1e-300))
+    return np.asarray((excess / np.maximum(error, 1e-300)).max(axis=0))
 
 
 def refuted_point(

@@ -50,7 +50,8 @@ class Content(Generic[R]):
 
 
 def _kinds(*kinds: Sequence[R]) -> list[st.SearchStrategy[R]]:
-    return [st.sampled_from(kind) for kind in kinds if kind]
+    # One choice is made for every kind, also of one value: else the kinds of one would count as simplest.
+    return [st.sampled_from([*kind] * 2 if len(kind) == 1 else kind) for kind in kinds if kind]
 
 
 def numeric_dtype(owner: str, dtype: DTypeLike) -> np.dtype[Any]:
@@ -176,7 +177,7 @@ def _integers(
     if high > 0 and largest // high <= _LONG_DATASET:
         brink.append((high,) * (largest // high))
     reachable = tuple(rows for rows in brink if all(low <= value <= high for value in rows))
-    return Content(st.one_of([*usual, calm]), st.one_of([*usual, *edges, anywhere]), brink=reachable)
+    return Content(st.one_of([*usual, calm]), st.one_of([*usual, calm, *edges, anywhere]), brink=reachable)
 
 
 def vectors(

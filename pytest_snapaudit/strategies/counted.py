@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 
 from pytest_snapaudit.strategies._arguments import ADD_REMOVE, ADJACENCIES, choice, integer
 from pytest_snapaudit.strategies.content import Content, numeric_dtype
-from pytest_snapaudit.strategies.neighbours import references, repeated, row_content
+from pytest_snapaudit.strategies.neighbours import Draws, Recipe, pairs_of, references, repeated, row_content
 from pytest_snapaudit.strategies.pairs import NeighbouringPair, same
 
 GroupedRows = list[tuple[int, Any]]
@@ -42,6 +42,7 @@ def neighbouring_histograms(
     Raises:
         TypeError, ValueError: if an argument is of the wrong type or out of range.
     """
+    given = locals()
     owner = "neighbouring_histograms"
     choice(owner, "adjacency", adjacency, ADJACENCIES)
     replace = adjacency != ADD_REMOVE
@@ -52,7 +53,8 @@ def neighbouring_histograms(
         if dtype is not None:
             msg = f"{owner}: give total or dtype, not both; got total={total!r} and dtype={dtype!r}."
             raise ValueError(msg)
-        return _one_record_apart(_fixed_total(width, votes), adjacency, None)
+        draws = _one_record_apart(_fixed_total(width, votes), adjacency, None)
+        return pairs_of(Recipe(neighbouring_histograms, given, draws))
     ceiling = None
     counts: st.SearchStrategy[int] = st.integers(0, highest)
     if dtype is not None:
@@ -63,7 +65,8 @@ def neighbouring_histograms(
         ceiling = int(np.iinfo(resolved).max)
         extremes = [0, 1, ceiling, ceiling - 1, ceiling // 2 + 1]
         counts = st.one_of(st.sampled_from(extremes), st.integers(0, min(highest, ceiling)))
-    return _one_record_apart(_any_total(width, counts), adjacency, ceiling)
+    draws = _one_record_apart(_any_total(width, counts), adjacency, ceiling)
+    return pairs_of(Recipe(neighbouring_histograms, given, draws))
 
 
 def _any_total(bins: int, counts: st.SearchStrategy[int]) -> st.SearchStrategy[list[int]]:
@@ -87,25 +90,25 @@ def _fixed_total(bins: int, total: int) -> st.SearchStrategy[list[int]]:
     return st.one_of(st.tuples(label, label).map(split), voted)
 
 
-@st.composite
 def _one_record_apart(
-    draw: st.DrawFn, histograms: st.SearchStrategy[list[int]], adjacency: str, ceiling: int | None
-) -> NeighbouringPair[list[int]]:
-    reference = draw(histograms)
-    if adjacency == ADD_REMOVE:
-        into = draw(st.integers(0, len(reference) - 1))
-        if ceiling is not None and reference[into] == ceiling:
-            reference[into] -= 1
-        canary = [count + (i == into) for i, count in enumerate(reference)]
+    histograms: st.SearchStrategy[list[int]], adjacency: str, ceiling: int | None
+) -> Draws[int]:
+    def pair(draw: st.DrawFn) -> NeighbouringPair[list[int]]:
+        reference = list(draw(histograms))
+        bins = range(len(reference))
+        source = None
+        if adjacency == ADD_REMOVE:
+            into = draw(st.integers(0, len(reference) - 1))
+        else:
+            reference[0] += not any(reference)
+            source = draw(st.sampled_from([i for i in bins if reference[i]]))
+            into = draw(st.sampled_from([i for i in bins if i != source]))
+        # One count more has to stay representable.
+        reference[into] -= reference[into] == ceiling
+        canary = [reference[i] + (i == into) - (i == source) for i in bins]
         return NeighbouringPair(reference, canary, adjacency)
-    if not any(reference):
-        reference[0] = 1
-    source = draw(st.sampled_from([i for i, count in enumerate(reference) if count]))
-    into = draw(st.sampled_from([i for i in range(len(reference)) if i != source]))
-    if ceiling is not None and reference[into] == ceiling:
-        reference[into] -= 1
-    canary = [count + (i == into) - (i == source) for i, count in enumerate(reference)]
-    return NeighbouringPair(reference, canary, adjacency)
+
+    return pair
 
 
 def neighbouring_grouped(
@@ -137,6 +140,7 @@ def neighbouring_grouped(
     Raises:
         TypeError, ValueError: if an argument is of the wrong type or out of range.
     """
+    given = locals()
     owner = "neighbouring_grouped"
     choice(owner, "adjacency", adjacency, ADJACENCIES)
     users = integer(owner, "max_users", max_users, 0)
@@ -148,32 +152,25 @@ def neighbouring_grouped(
         "allow_nan": allow_nan,
         "allow_infinity": allow_infinity,
     }
-    return _one_user_apart(row_content(owner, elements, options), adjacency, users, most)
+    draws = _one_user_apart(row_content(owner, elements, options), adjacency, users, most)
+    return pairs_of(Recipe(neighbouring_grouped, given, draws))
 
 
-def _one_user_apart(
-    content: Content[Any], adjacency: str, max_users: int, most: int
-) -> st.SearchStrategy[NeighbouringPair[GroupedRows]]:
+def _one_user_apart(content: Content[Any], adjacency: str, max_users: int, most: int) -> Draws[Any]:
     others = st.lists(references(content, 1, min(most, 3)), max_size=max_users)
-    owned = st.one_of(references(content, 1, most), repeated(content.calm, most, most))
-    return _user_apart(others, owned, adjacency)
+    any_rows = st.one_of(references(content, 1, most), repeated(content.calm, most, most))
 
+    def pair(draw: st.DrawFn) -> NeighbouringPair[GroupedRows]:
+        rest: GroupedRows = [(user, row) for user, rows in enumerate(draw(others), start=1) for row in rows]
+        owned = draw(any_rows)
+        scattered = draw(st.booleans())
+        if adjacency == ADD_REMOVE:
+            return NeighbouringPair(rest, _among(rest, owned, scattered), adjacency, len(owned))
+        before = draw(any_rows.filter(lambda rows: not same(rows, owned)))
+        sides = (_among(rest, before, scattered), _among(rest, owned, scattered))
+        return NeighbouringPair(*sides, adjacency, max(len(before), len(owned)))
 
-@st.composite
-def _user_apart(
-    draw: st.DrawFn,
-    others: st.SearchStrategy[list[list[Any]]],
-    any_rows: st.SearchStrategy[list[Any]],
-    adjacency: str,
-) -> NeighbouringPair[GroupedRows]:
-    rest: GroupedRows = [(user, row) for user, rows in enumerate(draw(others), start=1) for row in rows]
-    owned = draw(any_rows)
-    scattered = draw(st.booleans())
-    if adjacency == ADD_REMOVE:
-        return NeighbouringPair(rest, _among(rest, owned, scattered), adjacency, len(owned))
-    before = draw(any_rows.filter(lambda rows: not same(rows, owned)))
-    sides = (_among(rest, before, scattered), _among(rest, owned, scattered))
-    return NeighbouringPair(*sides, adjacency, max(len(before), len(owned)))
+    return pair
 
 
 def _among(rest: GroupedRows, owned: list[Any], scattered: bool) -> GroupedRows:

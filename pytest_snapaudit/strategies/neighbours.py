@@ -9,8 +9,9 @@ checked when the strategy is built. Shrinking leads to the fewest rows with the 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from hypothesis import strategies as st
 from numpy.typing import DTypeLike
@@ -30,7 +31,33 @@ from pytest_snapaudit.strategies.pairs import NeighbouringPair, same
 from pytest_snapaudit.strategies.parameters import dimensions
 
 R = TypeVar("R")
+
+_MAX_DRAWN_DIMENSION = 8
 Rows = st.SearchStrategy[NeighbouringPair[list[R]]]
+Draws = Callable[[st.DrawFn], NeighbouringPair[list[R]]]
+
+
+@dataclass(frozen=True)
+class Recipe(Generic[R]):
+    """How to draw a pair, with the call that asked for it as its ``repr``."""
+
+    function: Callable[..., object]
+    arguments: Mapping[str, object]
+    draws: Draws[R]
+
+    def __repr__(self) -> str:
+        defaults = {name: p.default for name, p in inspect.signature(self.function).parameters.items()}
+        given = {name: value for name, value in self.arguments.items() if value is not defaults[name]}
+        return f"{self.function.__name__}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(repr(self))
+
+
+@st.composite
+def pairs_of(draw: st.DrawFn, recipe: Recipe[R]) -> NeighbouringPair[list[R]]:
+    """The strategy of a recipe; its ``repr`` is short and says what was asked for."""
+    return recipe.draws(draw)
 
 
 def repeated(rows: st.SearchStrategy[R], min_size: int, max_size: int) -> st.SearchStrategy[list[R]]:
@@ -51,36 +78,38 @@ def references(content: Content[R], min_size: int, max_size: int) -> st.SearchSt
     )
 
 
-def _one_row_apart(content: Content[R], adjacency: str, min_size: int, max_size: int) -> Rows[R]:
+def _one_row_apart(content: Content[R], adjacency: str, min_size: int, max_size: int) -> Draws[R]:
     if adjacency == ADD_REMOVE:
         return _row_added(references(content, min_size, max_size), content.wild)
     return _row_replaced(references(content, max(min_size, 1), max_size), content)
 
 
-@st.composite
-def _row_added(
-    draw: st.DrawFn, datasets: st.SearchStrategy[list[R]], rows: st.SearchStrategy[R]
-) -> NeighbouringPair[list[R]]:
-    reference = draw(datasets)
-    # One time in eight the new row duplicates an old one.
-    twin = draw(st.integers(0, 7)) == 7 and len(reference) > 0
-    row = reference[draw(st.integers(0, len(reference) - 1))] if twin else draw(rows)
-    position = len(reference) - draw(st.integers(0, len(reference)))
-    return NeighbouringPair(reference, [*reference[:position], row, *reference[position:]], ADD_REMOVE)
+def _row_added(datasets: st.SearchStrategy[list[R]], rows: st.SearchStrategy[R]) -> Draws[R]:
+    def pair(draw: st.DrawFn) -> NeighbouringPair[list[R]]:
+        reference = draw(datasets)
+        row = draw(rows)
+        if draw(st.integers(0, 7)) == 7 and reference:
+            row = reference[draw(st.integers(0, len(reference) - 1))]
+        position = len(reference) - draw(st.integers(0, len(reference)))
+        return NeighbouringPair(reference, [*reference[:position], row, *reference[position:]], ADD_REMOVE)
+
+    return pair
 
 
-@st.composite
-def _row_replaced(
-    draw: st.DrawFn, datasets: st.SearchStrategy[list[R]], content: Content[R]
-) -> NeighbouringPair[list[R]]:
-    reference = draw(datasets)
-    position = len(reference) - 1 - draw(st.integers(0, len(reference) - 1))
-    old = reference[position]
-    turned = content.opposite is not None and draw(st.integers(0, 3)) == 3
-    row = content.opposite(old) if turned and content.opposite else draw(content.wild)
-    if same(row, old):
-        row = draw(content.wild.filter(lambda drawn: not same(drawn, old)))
-    return NeighbouringPair(reference, [*reference[:position], row, *reference[position + 1 :]], REPLACE_ONE)
+def _row_replaced(datasets: st.SearchStrategy[list[R]], content: Content[R]) -> Draws[R]:
+    def pair(draw: st.DrawFn) -> NeighbouringPair[list[R]]:
+        reference = draw(datasets)
+        position = len(reference) - 1 - draw(st.integers(0, len(reference) - 1))
+        old = reference[position]
+        row = draw(content.wild)
+        if content.opposite is not None and draw(st.integers(0, 3)) == 3:
+            row = content.opposite(old)
+        if same(row, old):
+            row = draw(content.wild.filter(lambda drawn: not same(drawn, old)))
+        canary = [*reference[:position], row, *reference[position + 1 :]]
+        return NeighbouringPair(reference, canary, REPLACE_ONE)
+
+    return pair
 
 
 def _sizes(owner: str, adjacency: str, min_size: object, max_size: object) -> tuple[int, int]:
@@ -136,6 +165,7 @@ def neighbouring_rows(
     Raises:
         TypeError, ValueError: if an argument is of the wrong type or out of range.
     """
+    given = locals()
     owner = "neighbouring_rows"
     low, high = _sizes(owner, adjacency, min_size, max_size)
     options = {
@@ -145,7 +175,8 @@ def neighbouring_rows(
         "allow_nan": allow_nan,
         "allow_infinity": allow_infinity,
     }
-    return _one_row_apart(row_content(owner, elements, options), adjacency, low, high)
+    draws = _one_row_apart(row_content(owner, elements, options), adjacency, low, high)
+    return pairs_of(Recipe(neighbouring_rows, given, draws))
 
 
 def neighbouring_vectors(
@@ -179,6 +210,7 @@ def neighbouring_vectors(
     Raises:
         TypeError, ValueError: if an argument is of the wrong type or out of range.
     """
+    given = locals()
     owner = "neighbouring_vectors"
     low, high = _sizes(owner, adjacency, min_size, max_size)
     choice(owner, "norm", norm, ("l1", "l2", "linf"))
@@ -187,13 +219,16 @@ def neighbouring_vectors(
     nan = flag(owner, "allow_nan", allow_nan) and beyond
     infinite = flag(owner, "allow_infinity", allow_infinity) and beyond
 
-    def of(length: int) -> Rows[list[float]]:
+    def of(length: int) -> Draws[list[float]]:
         content = vectors(length, radius, norm, beyond=beyond, nan=nan, infinite=infinite)
         return _one_row_apart(content, adjacency, low, high)
 
-    if dimension is None:
-        return dimensions(8).flatmap(of)
-    return of(integer(owner, "dimension", dimension, 1))
+    if dimension is not None:
+        draws = of(integer(owner, "dimension", dimension, 1))
+        return pairs_of(Recipe(neighbouring_vectors, given, draws))
+    lengths = dimensions(_MAX_DRAWN_DIMENSION)
+    by_length = {length: of(length) for length in range(1, _MAX_DRAWN_DIMENSION + 1)}
+    return pairs_of(Recipe(neighbouring_vectors, given, lambda draw: by_length[draw(lengths)](draw)))
 
 
 def neighbouring_texts(
@@ -219,6 +254,7 @@ def neighbouring_texts(
     Raises:
         TypeError, ValueError: if an argument is of the wrong type or out of range.
     """
+    given = locals()
     owner = "neighbouring_texts"
     low, high = _sizes(owner, adjacency, min_size, max_size)
     if canary is not None and not isinstance(canary, str):
@@ -237,24 +273,18 @@ def neighbouring_texts(
     plain = texts()
     content = Content(exemplars(plain.calm), exemplars(plain.wild))
     if canary is None:
-        return _one_row_apart(content, adjacency, low, high)
+        return pairs_of(Recipe(neighbouring_texts, given, _one_row_apart(content, adjacency, low, high)))
     rows = st.just(canary) if labels is None else st.tuples(st.just(canary), st.sampled_from(labels))
     replaced = 0 if adjacency == ADD_REMOVE else 1
-    return _with_row(references(content, max(low, replaced), high), rows, adjacency, replaced)
+    datasets = references(content, max(low, replaced), high)
 
+    def with_canary(draw: st.DrawFn) -> NeighbouringPair[list[Any]]:
+        reference = draw(datasets)
+        position = len(reference) - replaced - draw(st.integers(0, len(reference) - replaced))
+        changed = [*reference[:position], draw(rows), *reference[position + replaced :]]
+        return NeighbouringPair(reference, changed, adjacency)
 
-@st.composite
-def _with_row(
-    draw: st.DrawFn,
-    datasets: st.SearchStrategy[list[R]],
-    rows: st.SearchStrategy[R],
-    adjacency: str,
-    replaced: int,
-) -> NeighbouringPair[list[R]]:
-    reference = draw(datasets)
-    position = len(reference) - replaced - draw(st.integers(0, len(reference) - replaced))
-    canary = [*reference[:position], draw(rows), *reference[position + replaced :]]
-    return NeighbouringPair(reference, canary, adjacency)
+    return pairs_of(Recipe(neighbouring_texts, given, with_canary))
 
 
 def neighbours(content: str = "rows", **options: Any) -> st.SearchStrategy[NeighbouringPair[Any]]:

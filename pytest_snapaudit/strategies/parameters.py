@@ -12,7 +12,7 @@ _COMMON_DIMENSIONS = (2, 3, 384, 768, 1024)
 
 
 def _counts(edges: Iterable[int], low: int, high: int) -> st.SearchStrategy[int]:
-    kept = list(dict.fromkeys(e for e in edges if low <= e <= high))
+    kept = sorted({low, *(e for e in edges if low <= e <= high)})
     return st.one_of(st.sampled_from(kept), st.integers(low, high))
 
 
@@ -37,8 +37,8 @@ def partitions(max_partitions: int | None = None, *, exemplars: int | None = Non
         if max_partitions is None
         else integer("partitions", "max_partitions", max_partitions, 1)
     )
-    around = [] if exemplars is None else [known + 1, known, known - 1, 2 * known]
-    return _counts([1, *around[:1], high, 2, *around[1:]], 1, high)
+    around = [] if exemplars is None else [known - 1, known, known + 1, 2 * known]
+    return _counts([1, 2, *around, high], 1, high)
 
 
 def expert_counts(max_experts: int = 16) -> st.SearchStrategy[int]:
@@ -48,7 +48,7 @@ def expert_counts(max_experts: int = 16) -> st.SearchStrategy[int]:
         TypeError, ValueError: if ``max_experts`` is not an integer of at least 1.
     """
     high = integer("expert_counts", "max_experts", max_experts, 1)
-    return _counts([1, high, 2], 1, high)
+    return _counts([1, 2, high], 1, high)
 
 
 def dimensions(max_dimension: int = 1024) -> st.SearchStrategy[int]:
@@ -58,7 +58,7 @@ def dimensions(max_dimension: int = 1024) -> st.SearchStrategy[int]:
         TypeError, ValueError: if ``max_dimension`` is not an integer of at least 1.
     """
     high = integer("dimensions", "max_dimension", max_dimension, 1)
-    return _counts([1, high, *_COMMON_DIMENSIONS], 1, high)
+    return _counts([1, *_COMMON_DIMENSIONS, high], 1, high)
 
 
 def clipping_bounds(*, magnitude: float = 1e6) -> st.SearchStrategy[tuple[float, float]]:
@@ -108,5 +108,5 @@ def top_k(max_k: int | None = None, *, candidates: int | None = None) -> st.Sear
     known = 0 if candidates is None else integer("top_k", "candidates", candidates, 0)
     default = 16 if candidates is None else known + 1
     high = default if max_k is None else integer("top_k", "max_k", max_k, 1)
-    around = [] if candidates is None else [known, known + 1, known - 1]
-    return _counts([1, *around, high, 2], 1, high)
+    around = [] if candidates is None else [known - 1, known, known + 1]
+    return _counts([1, 2, *around, high], 1, high)

@@ -111,7 +111,7 @@ def selection(
         base = draw(st.one_of(tied, st.lists(multiples, min_size=size, max_size=size)))
         against = st.integers(0, size - 1).map(lambda best: [1 if i == best else -1 for i in range(size)])
         any_move = st.lists(st.sampled_from([0, 1, -1]), min_size=size, max_size=size).filter(any)
-        moves = draw(st.one_of(against, st.just([1] * size), any_move))
+        moves = draw(st.one_of(st.just([1] * size), against, any_move))
         reference = [step * level for level in base]
         canary = [step * (level + move) for level, move in zip(base, moves, strict=True)]
         return SelectionConfiguration(

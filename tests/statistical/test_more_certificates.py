@@ -29,8 +29,8 @@ FAST = [name for name in FAMILIES if "density" not in name]
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_a_location_certificate_errs_no_more_often_than_it_may(name):
-    """At α = 0.1, 5 000 draws per side: 250 certificates (60 for a user's density); most of them are given."""
-    family, audits = FAMILIES[name], 250 if name in FAST else 60
+    """At α = 0.1, 5 000 draws per side: 200 certificates (40 for a user's density); most of them are given."""
+    family, audits = FAMILIES[name], 200 if name in FAST else 40
     bounds = [family.certify((3, i), 5_000, alpha=0.1)[1] for i in range(audits)]
     above = sum(bound.epsilon_lower > family.epsilon for bound in bounds)
     refused = sum(bool(bound.refusals) for bound in bounds)
@@ -41,8 +41,8 @@ def test_a_location_certificate_errs_no_more_often_than_it_may(name):
 
 def test_exponential_noise_is_ruled_out_no_more_often_than_it_may():
     """At δ = 1 − exp(−shift/scale) exactly, ε is 0, and infinite for any smaller scale: the sharpest case."""
-    bounds = [EXPONENTIAL.certify((3, i), 5_000, alpha=0.1)[1] for i in range(250)]
-    assert sum(bound.epsilon_lower > 0.0 for bound in bounds) <= binomial_point(250, 0.1)
+    bounds = [EXPONENTIAL.certify((3, i), 5_000, alpha=0.1)[1] for i in range(200)]
+    assert sum(bound.epsilon_lower > 0.0 for bound in bounds) <= binomial_point(200, 0.1)
     smaller = [EXPONENTIAL.certify((4, i), 20_000, alpha=1e-3, times=0.95)[1] for i in range(10)]
     assert all(bound.epsilon_lower == np.inf for bound in smaller)
 
@@ -54,13 +54,13 @@ def test_exponential_noise_is_ruled_out_no_more_often_than_it_may():
     ids=["Laplace", "discrete Laplace", "Gumbel", "staircase", "fixed density"],
 )
 def test_a_mean_of_losses_errs_no_more_often_than_it_may(family, width):
-    """At α = 0.2, δ = 0.05, 60 certificates, with the exact composition by 10⁶ independent losses."""
+    """At α = 0.2, δ = 0.05, 40 certificates, with the exact composition by 10⁶ independent losses."""
     delta = 0.05
     exact = composed_epsilon(family, width, delta)
-    bounds = [family.certify((3, i), 5_000, alpha=0.2, width=width, delta=delta)[1] for i in range(60)]
+    bounds = [family.certify((3, i), 5_000, alpha=0.2, width=width, delta=delta)[1] for i in range(40)]
     given = [bound.epsilon_lower for bound in bounds if not bound.refusals]
-    assert len(given) >= 50
-    assert sum(bound > 1.002 * exact for bound in given) <= binomial_point(60, 0.2)
+    assert len(given) >= 34
+    assert sum(bound > 1.002 * exact for bound in given) <= binomial_point(40, 0.2)
     assert np.median(given) >= 0.8 * exact
 
 
@@ -97,7 +97,7 @@ def test_nor_does_it_in_the_mean_of_losses_where_plain_losses_would_fail_it(time
     """Losses at the declared scale exceed the declared ε on wider noise; at the bound of the scale they do not."""
     family, delta, plain_fails = FAMILIES["Gumbel"], 0.05, 0
     exact = composed_epsilon(family, 3, delta)
-    for seed in range(8):
+    for seed in range(4):
         certificate, bound = family.certify((5, seed), 100_000, alpha=1e-3, times=times, width=3, delta=delta)
         assert isinstance(certificate, LossCertificate)
         assert bound.epsilon_lower <= exact
@@ -107,7 +107,7 @@ def test_nor_does_it_in_the_mean_of_losses_where_plain_losses_would_fail_it(time
         plain_fails += any(
             epsilon_from_losses(edges, tally.losses, delta, 5e-4) > exact for tally in plain.tally(rows)
         )
-    assert (plain_fails >= 6) == (times == 1.03)
+    assert (plain_fails >= 3) == (times == 1.03)
 
 
 @pytest.mark.parametrize("name", FAST)
@@ -177,32 +177,28 @@ def test_audits_of_declared_laplace_noise_fail_no_more_often_than_they_may():
             seed=(5, i),
             claim_curve=lambda epsilon: float(-np.expm1((min(epsilon, 0.5) - 0.5) / 2)),
         ).violated
-        for i in range(100)
+        for i in range(80)
     )
-    assert failed <= binomial_point(100, 0.1)
+    assert failed <= binomial_point(80, 0.1)
 
 
 def classical_curve(sigma):
     return lambda epsilon: 1.25 * float(np.exp(-0.5 * (sigma * epsilon) ** 2))
 
 
-@pytest.mark.parametrize("claimed", [10.0, 16.0])
+@pytest.mark.parametrize("claimed", [16.0, 20.0])
 def test_a_claim_curve_refutes_classical_calibration_without_a_declaration(claimed):
-    """An undeclared Gaussian at σ = sqrt(2 ln(1.25/δ))/ε; the claim itself is out of reach of counting at ε = 16."""
+    """An undeclared Gaussian at σ = sqrt(2 ln(1.25/δ))/ε; the claim itself is out of reach of counting."""
     sigma = classical_sigma(claimed)
     gaussian = from_sampler(lambda d, n, rng: d + rng.normal(0, sigma, n), name="Gaussian")
-    for seed in range(10):
-        result = audit(
-            gaussian,
-            (0.0, 1.0),
-            PrivacyClaim(claimed, DELTA),
-            seed=seed,
-            n_trials=31_000,
-            claim_curve=classical_curve(sigma),
-        )
-        assert result.violated
-        assert result.claim.epsilon < claimed
-        assert result.n_trials <= 6_000
+    claim = PrivacyClaim(claimed, DELTA)
+    assert audit(gaussian, (0.0, 1.0), claim, n_trials=31_000).verdict is Verdict.INCONCLUSIVE
+    results = [
+        audit(gaussian, (0.0, 1.0), claim, seed=seed, claim_curve=classical_curve(sigma))
+        for seed in range(10)
+    ]
+    assert sum(result.violated for result in results) >= 9
+    assert all(result.claim.epsilon < 0.5 * claimed for result in results if result.violated)
 
 
 @pytest.mark.parametrize("claimed", [1.0, 4.0, 16.0])

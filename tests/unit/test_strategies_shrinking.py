@@ -15,7 +15,7 @@ from pytest_snapaudit import strategies as snap
     ("strategy", "expected"),
     [
         (snap.epsilons(), 1.0),
-        (snap.epsilons(min_epsilon=2.0), 8.0),
+        (snap.epsilons(min_epsilon=3.0), 4.0),
         (snap.deltas(), 0.0),
         (snap.deltas(min_delta=1e-12), 1e-5),
         (snap.privacy_budgets(), (1.0, 0.0)),
@@ -37,10 +37,10 @@ from pytest_snapaudit import strategies as snap
         (snap.neighbouring_histograms(adjacency="replace-one"), ([1, 0, 0], [0, 1, 0])),
         (snap.neighbouring_histograms(total=3, adjacency="replace-one"), ([3, 0, 0], [2, 1, 0])),
         (snap.neighbouring_texts(), (["a"], ["b"])),
-        (snap.neighbouring_texts(canary="Yes", adjacency="add-remove"), ([], ["Yes"])),
+        (snap.neighbouring_texts(canary="Yes", adjacency="add-remove"), (["a"], ["a", "Yes"])),
         (snap.neighbouring_grouped(), ([], [(0, 0.0)])),
     ],
-    ids=str,
+    ids=lambda value: repr(value)[:60],
 )
 def test_the_simplest_draw(strategy, expected):
     assert simplest(strategy) == expected
@@ -65,7 +65,7 @@ def test_the_simplest_draw(strategy, expected):
         (
             snap.neighbouring_rows(dtype="int32"),
             lambda p: sum(p.reference) < 2**31 <= sum(p.canary),
-            ([1], [1, 2**31 - 1]),
+            ([2**31 - 1], [2**31 - 1, 1]),
         ),
         (
             snap.neighbouring_histograms(bins=2, adjacency="replace-one"),
