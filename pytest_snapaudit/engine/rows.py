@@ -75,14 +75,18 @@ def hit_rates(
 ) -> dict[str, NDArray[np.float64]]:
     """(r,) share of each row's draws that fall in the event, per view."""
     rng = block_generator(task.entropy, task.phase, task.side, task.block)
-    source: Source = FixedRowsSource(task.mechanism, np.repeat(task.rows, task.draws, axis=0))
-    if isinstance(task.pilot, SteadySource):
-        source = replace(task.pilot, source=source)
-    encoded = draw_encoded(source, layouts, len(task.rows) * task.draws, rng)
-    return {
-        view: event.hits(encoded[view]).reshape(len(task.rows), task.draws).mean(axis=1)
-        for view, event in events.items()
-    }
+    size = len(task.rows)
+    hits = {view: np.zeros(size) for view in events}
+    step = max(BLOCK // size, 1)
+    for start in range(0, task.draws, step):
+        draws = min(step, task.draws - start)
+        source: Source = FixedRowsSource(task.mechanism, np.repeat(task.rows, draws, axis=0))
+        if isinstance(task.pilot, SteadySource):
+            source = replace(task.pilot, source=source)
+        encoded = draw_encoded(source, layouts, size * draws, rng)
+        for view, event in events.items():
+            hits[view] += event.hits(encoded[view]).reshape(size, draws).sum(axis=1)
+    return {view: of_view / task.draws for view, of_view in hits.items()}
 
 
 def split_rows(

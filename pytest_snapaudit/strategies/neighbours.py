@@ -62,7 +62,10 @@ def pairs_of(draw: st.DrawFn, recipe: Recipe[R]) -> NeighbouringPair[list[R]]:
 
 def repeated(rows: st.SearchStrategy[R], min_size: int, max_size: int) -> st.SearchStrategy[list[R]]:
     """Lists of one row, duplicated."""
-    return st.tuples(rows, st.integers(min_size, max_size)).map(lambda drawn: [drawn[0]] * drawn[1])
+    spare = max_size - min_size
+    # Two choices for the length, so that a list of one row drawn as such counts as simpler.
+    more = st.tuples(st.integers(0, spare // 2), st.integers(0, spare - spare // 2)).map(sum)
+    return st.tuples(rows, more).map(lambda drawn: [drawn[0]] * (min_size + drawn[1]))
 
 
 def references(content: Content[R], min_size: int, max_size: int) -> st.SearchStrategy[list[R]]:
@@ -87,8 +90,9 @@ def _one_row_apart(content: Content[R], adjacency: str, min_size: int, max_size:
 def _row_added(datasets: st.SearchStrategy[list[R]], rows: st.SearchStrategy[R]) -> Draws[R]:
     def pair(draw: st.DrawFn) -> NeighbouringPair[list[R]]:
         reference = draw(datasets)
+        twin = draw(st.integers(0, 7)) == 7
         row = draw(rows)
-        if draw(st.integers(0, 7)) == 7 and reference:
+        if twin and reference:
             row = reference[draw(st.integers(0, len(reference) - 1))]
         position = len(reference) - draw(st.integers(0, len(reference)))
         return NeighbouringPair(reference, [*reference[:position], row, *reference[position:]], ADD_REMOVE)
@@ -101,8 +105,9 @@ def _row_replaced(datasets: st.SearchStrategy[list[R]], content: Content[R]) -> 
         reference = draw(datasets)
         position = len(reference) - 1 - draw(st.integers(0, len(reference) - 1))
         old = reference[position]
+        turned = content.opposite is not None and draw(st.integers(0, 3)) == 3
         row = draw(content.wild)
-        if content.opposite is not None and draw(st.integers(0, 3)) == 3:
+        if turned and content.opposite:
             row = content.opposite(old)
         if same(row, old):
             row = draw(content.wild.filter(lambda drawn: not same(drawn, old)))
