@@ -46,8 +46,9 @@ ALL = [
 DELTAS = [1e-6, 1e-3, 0.05]
 
 
-def name(noise):
-    return repr(noise)
+def name(value):
+    text = repr(value)
+    return type(value).__name__ if " at 0x" in text else text
 
 
 @pytest.mark.parametrize("noise", ALL, ids=name)
