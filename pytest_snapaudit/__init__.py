@@ -28,8 +28,16 @@ if TYPE_CHECKING:
     from pytest_snapaudit.engine.mechanism import Sampler as Sampler
     from pytest_snapaudit.engine.mechanism import from_callable as from_callable
     from pytest_snapaudit.engine.mechanism import from_sampler as from_sampler
+    from pytest_snapaudit.engine.noise import DensityNoise as DensityNoise
+    from pytest_snapaudit.engine.noise import DiscreteGaussianNoise as DiscreteGaussianNoise
+    from pytest_snapaudit.engine.noise import DiscreteLaplaceNoise as DiscreteLaplaceNoise
+    from pytest_snapaudit.engine.noise import ExponentialNoise as ExponentialNoise
     from pytest_snapaudit.engine.noise import GaussianNoise as GaussianNoise
+    from pytest_snapaudit.engine.noise import GumbelNoise as GumbelNoise
     from pytest_snapaudit.engine.noise import LaplaceNoise as LaplaceNoise
+    from pytest_snapaudit.engine.noise import StaircaseNoise as StaircaseNoise
+    from pytest_snapaudit.engine.privacy_profile import PrivacyProfile as PrivacyProfile
+    from pytest_snapaudit.engine.privacy_profile import privacy_profile as privacy_profile
     from pytest_snapaudit.engine.result import AuditResult as AuditResult
     from pytest_snapaudit.engine.result import Verdict as Verdict
     from pytest_snapaudit.engine.snapshot import Snapshot as Snapshot
@@ -42,7 +50,12 @@ __all__ = [
     "AuditResult",
     "BudgetExceeded",
     "DeclarationMismatch",
+    "DensityNoise",
+    "DiscreteGaussianNoise",
+    "DiscreteLaplaceNoise",
+    "ExponentialNoise",
     "GaussianNoise",
+    "GumbelNoise",
     "InconclusiveAudit",
     "InvalidClaim",
     "LaplaceNoise",
@@ -50,6 +63,7 @@ __all__ = [
     "MechanismError",
     "PrivacyAuditor",
     "PrivacyClaim",
+    "PrivacyProfile",
     "PrivacyViolation",
     "Sampler",
     "SearchResult",
@@ -61,12 +75,14 @@ __all__ = [
     "SnapshotMissing",
     "SnapshotPair",
     "SnapshotStale",
+    "StaircaseNoise",
     "VacuousAudit",
     "Verdict",
     "audit",
     "from_callable",
     "from_sampler",
     "privacy_audit",
+    "privacy_profile",
 ]
 
 _HOMES = {
@@ -88,7 +104,17 @@ _HOMES = {
         "VacuousAudit",
     ),
     "engine.mechanism": ("Mechanism", "Sampler", "from_callable", "from_sampler"),
-    "engine.noise": ("GaussianNoise", "LaplaceNoise"),
+    "engine.noise": (
+        "DensityNoise",
+        "DiscreteGaussianNoise",
+        "DiscreteLaplaceNoise",
+        "ExponentialNoise",
+        "GaussianNoise",
+        "GumbelNoise",
+        "LaplaceNoise",
+        "StaircaseNoise",
+    ),
+    "engine.privacy_profile": ("PrivacyProfile", "privacy_profile"),
     "engine.result": ("AuditResult", "Verdict"),
     "engine.snapshot": ("Snapshot", "SnapshotPair"),
     "markers": ("privacy_audit",),

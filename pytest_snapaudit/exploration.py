@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings, tar
 from hypothesis.errors import UnsatisfiedAssumption
 from hypothesis.strategies import SearchStrategy
 
+from pytest_snapaudit.engine.errors import DeclarationMismatch, MechanismError
 from pytest_snapaudit.engine.seeding import digest
-from pytest_snapaudit.strategies.presets import AdversarialPreset
 
 __tracebackhide__ = True  # frames of this module say nothing to the author of a test
 
@@ -23,10 +23,10 @@ def as_strategy(owner: str, name: str, value: object) -> tuple[SearchStrategy[An
     Raises:
         TypeError: if ``value`` is neither.
     """
-    if isinstance(value, AdversarialPreset):
-        return value.strategy, value.must_try
-    if isinstance(value, SearchStrategy):
-        return value, ()
+    must_try = getattr(value, "must_try", ())
+    strategy = getattr(value, "strategy", value) if must_try else value
+    if isinstance(strategy, SearchStrategy):
+        return strategy, tuple(must_try)
     msg = (
         f"{owner}: {name} must be a Hypothesis strategy, or a preset from adversarial(...), got {value!r} of type "
         f"{type(value).__name__}."
@@ -79,4 +79,7 @@ def explore(
         if score is not None:
             target(score, label="to be maximised")
 
-    exploration()
+    try:
+        exploration()
+    except (MechanismError, DeclarationMismatch) as error:
+        raise error.with_traceback(None) from error.__cause__

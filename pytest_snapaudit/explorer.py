@@ -11,6 +11,7 @@ import pytest
 from pytest_snapaudit import judging
 from pytest_snapaudit.arguments import positive_integer
 from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.errors import MechanismError, SensitivityExceeded
 from pytest_snapaudit.engine.sensitivity import SensitivityFinding, check_sensitivity
 from pytest_snapaudit.examples import current_example
 from pytest_snapaudit.names import DISABLED, ITEM, OPTIONS
@@ -144,7 +145,7 @@ class Explorer:
 
         Args:
             mechanism: an object with ``clean(dataset, rng)``, or that function itself.
-            neighbours: a (reference, canary) pair, a collection of pairs, a strategy that draws pairs (or
+            neighbours: a (reference, canary) tuple, a list of such pairs, a strategy that draws pairs (or
                 configurations with ``neighbours``), or a preset.
             sensitivity: declared, finite and above 0; by default ``mechanism.sensitivity``.
             norm: ``"l0"``, ``"l1"``, ``"l2"`` or ``"linf"``; by default ``mechanism.norm``, else ``"l2"``.
@@ -164,6 +165,15 @@ class Explorer:
         running = self._running("check_sensitivity")
         example = current_example(getattr(running.item, "obj", None))
         judging.enter(running, example)
+
+        def compare(pairs: Any) -> SensitivityFinding:
+            try:
+                return check_sensitivity(
+                    mechanism, pairs, sensitivity, norm, tolerance=tolerance, coupled=coupled
+                )
+            except MechanismError as error:
+                raise error.with_traceback(None) from error.__cause__
+
         if _draws(neighbours):
             from pytest_snapaudit import sensitivity_checks  # noqa: PLC0415 - loads Hypothesis
 
@@ -174,18 +184,16 @@ class Explorer:
                 )
                 raise RuntimeError(msg)
             count = positive_integer("check_sensitivity", "examples", examples)
-            compare = sensitivity_checks.comparer(
-                mechanism, sensitivity, norm, tolerance=tolerance, coupled=coupled
-            )
             finding = sensitivity_checks.over_strategy(
                 compare, neighbours, examples=count, origin=(self._options.seed, running.nodeid)
             )
         else:
-            finding = check_sensitivity(
-                mechanism, neighbours, sensitivity, norm, tolerance=tolerance, coupled=coupled
-            )
+            finding = compare([neighbours] if isinstance(neighbours, tuple) else neighbours)
         running.checks += 1
-        finding.require()
+        try:
+            finding.require()
+        except SensitivityExceeded as error:
+            raise error.with_traceback(None) from None
         return finding
 
     def _running(self, method: str) -> RunningTest:

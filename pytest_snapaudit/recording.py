@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Collection, Mapping
 from importlib import metadata
 from pathlib import Path
@@ -169,13 +170,21 @@ class SnapshotRecorder:
         return path.relative_to(self._rootdir).as_posix() if path.is_relative_to(self._rootdir) else str(path)
 
 
+def _outside_the_table(name: str, failure: SnapshotError) -> str:
+    return (
+        f"snapshot {name!r}: a Hypothesis example asks for clean outputs that are not recorded, and none are recorded "
+        "per example. Declare a table of neighbours, record all of it in a fixture (pytest --snapaudit-update=new), "
+        "and draw from the table: st.sampled_from(table).\n" + textwrap.indent(str(failure), "  ")
+    )
+
+
 def _check_size(name: str, pair: SnapshotPair, size: int | None) -> None:
     recorded = [pair.reference.size, pair.canary.size]
     if size is not None and recorded != [size, size]:
         msg = (
             f"snapshot {name!r}: stale, recorded with other numbers of evaluations (recorded -> now)\n"
             f"  size: {recorded[0]} (reference) and {recorded[1]} (canary) -> {size}\n"
-            "if the change is meant, record it again with: pytest --snapaudit-update=all"
+            "if the change is meant, record it again with: pytest --snapaudit-update=new"
         )
         raise SnapshotStale(msg)
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from pytest_snapaudit import exploration
-from pytest_snapaudit.engine import sensitivity as engine
 from pytest_snapaudit.engine.errors import MechanismError, SensitivityExceeded
 from pytest_snapaudit.engine.sensitivity import SensitivityFinding
 
@@ -15,7 +14,7 @@ __tracebackhide__ = True  # frames of this module say nothing to the author of a
 
 _LARGEST_RATIO = 1e300
 
-Compare = Callable[[Any], SensitivityFinding]
+Compare = Callable[[list[Any]], SensitivityFinding]
 
 
 def over_strategy(
@@ -24,7 +23,7 @@ def over_strategy(
     """The worst pair that a strategy draws; the simplest one if it exceeds the declared sensitivity.
 
     Args:
-        compare: the finding of one pair.
+        compare: the finding of some pairs.
         strategy: draws pairs, or configurations with ``neighbours``.
         examples: number of draws.
         origin: run seed and test, which seed the draws.
@@ -34,19 +33,20 @@ def over_strategy(
     """
     drawn, must_try = exploration.as_strategy("check_sensitivity", "neighbours", strategy)
     worst: SensitivityFinding | None = None
-    raised: MechanismError | None = None
+    both_raised: list[Any] = []
     tried = 0
     exceeded_at: int | None = None
 
     def visit(argument: Any) -> float | None:
-        nonlocal worst, raised, tried, exceeded_at
+        nonlocal worst, tried, exceeded_at
         tried += 1
+        pair = getattr(argument, "neighbours", argument)
         try:
-            finding = compare(getattr(argument, "neighbours", argument))
+            finding = compare([pair])
         except MechanismError as error:
             if error.__cause__ is None:  # a random clean stage
                 raise
-            raised = error
+            both_raised.append(pair)
             return None
         if worst is None or finding.distance - finding.slack > worst.distance - worst.slack:
             worst = replace(finding, index=tried - 1)
@@ -60,18 +60,4 @@ def over_strategy(
     except SensitivityExceeded as error:
         simplest, count = error.finding, exceeded_at or tried
         return replace(simplest, index=count - 1, n_pairs=count)
-    if worst is None:
-        assert raised is not None
-        raise raised
-    return replace(worst, n_pairs=tried)
-
-
-def comparer(mechanism: Any, sensitivity: Any, norm: Any, *, tolerance: float, coupled: bool) -> Compare:
-    """The engine's check of one pair."""
-
-    def compare(pair: Any) -> SensitivityFinding:
-        return engine.check_sensitivity(
-            mechanism, [pair], sensitivity, norm, tolerance=tolerance, coupled=coupled
-        )
-
-    return compare
+    return compare(both_raised) if worst is None else replace(worst, n_pairs=tried)

@@ -340,6 +340,12 @@ def _headline(subject: Subject, views: tuple[ViewResult, ...]) -> ViewResult:
     return max(gated, key=lambda view: view.epsilon_lower)
 
 
+def _declaration(subject: Subject, best: ViewResult) -> tuple[tuple[str, str], ...]:
+    if subject.noise is None or not best.refusals:
+        return ()
+    return (("declaration", f"{subject.noise} gives no certificate: {'; '.join(best.refusals)}"),)
+
+
 def _early_stop(found: _Found, settings: Settings) -> tuple[tuple[str, str], ...]:
     if not found.stopped_early:
         return ()
@@ -411,6 +417,7 @@ def _result(
         diagnostics=(
             *diagnostics.describe(subject, claim, found.pilot, reproducible=reproducible),
             *_early_stop(found, settings),
+            *_declaration(subject, best),
         ),
         seed=settings.entropy,
         elapsed=time.perf_counter() - started,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
@@ -107,8 +108,29 @@ def _validated(owner: str, fn: object, name: object, claim: object) -> tuple[str
     if claim is not None and not isinstance(claim, PrivacyClaim):
         msg = f"{owner}: claim must be a PrivacyClaim, got {claim!r}."
         raise TypeError(msg)
+    _check_arity(owner, fn, SIGNATURES[owner])
     label = name or getattr(fn, "__qualname__", None) or type(fn).__name__
     return label.replace("<locals>.", ""), claim
+
+
+SIGNATURES = {"from_sampler": ("dataset", "n", "rng"), "from_callable": ("dataset",)}
+
+
+def _check_arity(owner: str, fn: Callable[..., Any], names: tuple[str, ...]) -> None:
+    """Refuse a function that cannot be called with these positional arguments."""
+    try:
+        signature = inspect.signature(fn)
+    except (TypeError, ValueError):
+        return
+    try:
+        signature.bind(*names)
+    except TypeError as error:
+        other = {
+            "from_sampler": "for a function of the dataset alone use from_callable",
+            "from_callable": "a function of (dataset, n, rng) goes to from_sampler; close over a generator otherwise",
+        }[owner]
+        msg = f"{owner} calls fn({', '.join(names)}), which {fn!r} does not accept ({error}); {other}."
+        raise TypeError(msg) from None
 
 
 def from_sampler(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -131,6 +132,7 @@ def resolve_subject(
             raise ValueError(msg)
         return _sampler_subject(mechanism, neighbours, views, label, timed)
     _require_mechanism(mechanism)
+    _check_sensitivity(label, mechanism)
     if timed:
         msg = f'{label}: side_channels="timing" needs one call per output; wrap the mechanism with from_callable.'
         raise ValueError(msg)
@@ -185,6 +187,15 @@ def _require_mechanism(mechanism: Any) -> None:
             "functions with from_sampler or from_callable."
         )
     raise TypeError(msg)
+
+
+def _check_sensitivity(label: str, mechanism: Any) -> None:
+    sensitivity = getattr(mechanism, "sensitivity", None)
+    if sensitivity is None or callable(sensitivity):
+        return
+    if isinstance(sensitivity, bool) or not isinstance(sensitivity, Real) or not float(sensitivity) > 0:
+        msg = f"{label}: sensitivity must be a number above 0, got {sensitivity!r}."
+        raise TypeError(msg)
 
 
 def _pair(neighbours: Any) -> tuple[Any, Any]:

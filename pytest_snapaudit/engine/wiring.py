@@ -23,7 +23,8 @@ from pytest_snapaudit.engine.simulation import (
 )
 from pytest_snapaudit.engine.subject import Subject
 
-_PROBE_TRIALS = 16
+_PROBE_TRIALS = 64
+_VARIED = 8
 
 
 def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
@@ -48,7 +49,10 @@ def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
         )
         raise MechanismError(msg) from first
     if all(_all_nan(batch, n) for batch in batches):
-        msg = f"{name}: every output is NaN on both datasets; check how the mechanism is called."
+        msg = (
+            f"{name}: every output is NaN or None on both datasets; check how it is called, and that it returns "
+            "its result."
+        )
         raise MechanismError(msg)
     if all(is_numeric(batch) and _width(batch, n) == 0 for batch in batches):
         msg = f"{name}: the outputs are empty on both datasets; return at least one number per output."
@@ -67,7 +71,7 @@ def _width(batch: Any, n: int) -> int:
 
 def _all_nan(batch: Any, n: int) -> bool:
     if isinstance(batch, list):
-        return all(isinstance(output, float) and math.isnan(output) for output in batch)
+        return all(output is None or (isinstance(output, float) and math.isnan(output)) for output in batch)
     if not is_numeric(batch) or _width(batch, n) == 0:
         return False
     return all(bool(np.isnan(part).all()) for part in numeric_parts(batch, n).values())
@@ -86,24 +90,76 @@ def _most_common_exception(batch: Any, n: int) -> Exception | None:
 
 
 def probe(subject: Subject, entropy: tuple[int, ...]) -> tuple[Subject, bool]:
-    """Draw a few trials twice from one seed.
+    """Draw a few trials twice from one seed, and once from another.
 
     Returns:
         The subject, with clean outputs handed out as writable copies if ``privatize`` writes into them, and
         outputs copied if one call overwrites those of another; and whether equal seeds gave equal outputs.
     """
-    found = [_probe_source(source, entropy, side) for side, source in enumerate(subject.sources)]
+    found = [
+        _probe_source(subject.name, source, entropy, side) for side, source in enumerate(subject.sources)
+    ]
     sources = found[0][0], found[1][0]
     return replace(subject, sources=sources), all(same for _, same in found)
 
 
-def _probe_source(source: Source, entropy: tuple[int, ...], side: int) -> tuple[Source, bool]:
+def _check_independence(
+    name: str, source: Source, first: dict[str, Any], entropy: tuple[int, ...], side: int
+) -> None:
+    """Refuse outputs of one call that share a draw, depend on how many are asked for, or ignore the seed.
+
+    A correct mechanism is refused with probability below 1e-9: the rows of one call all agree and differ
+    from those of another only if an output of probability p, and another of probability q, each came 64
+    times; and varied outputs repeat under another seed with probability below 1 / C(64, 8).
+    """
+    n = _PROBE_TRIALS + 1
+    sizes = (_PROBE_TRIALS, n)
+    other = draw_raw(source, n, block_generator(entropy, PROBE, side, 2))
+    for view in first.keys() & other.keys():
+        try:
+            batches = as_batch(first[view], _PROBE_TRIALS), as_batch(other[view], n)
+        except MechanismError:
+            return  # the pilot says what is wrong
+        if not all(
+            is_numeric(batch) and _width(batch, rows) for batch, rows in zip(batches, sizes, strict=True)
+        ):
+            continue
+        a, b = (
+            np.concatenate(list(numeric_parts(batch, rows).values()), axis=1)
+            for batch, rows in zip(batches, sizes, strict=True)
+        )
+        if a.shape[1] == _PROBE_TRIALS and b.shape[1] == n:
+            msg = (
+                f"{name}: asked for n outputs, it returns an (n, n) array, whatever n: noise of shape (n,) was added "
+                "to values of shape (n, 1); draw noise of np.shape(clean), one row per output."
+            )
+            raise MechanismError(msg)
+        if a.shape[1] != b.shape[1] or np.isnan(a).any() or np.isnan(b).any():
+            continue
+        if (a == a[0]).all() and (b == b[0]).all() and (a[0] != b[0]).any():
+            msg = (
+                f"{name}: the outputs of one call are all equal, and differ from those of the next call: one draw is "
+                "shared by all of them; draw noise for every row, for example rng.laplace(0, scale, "
+                "np.shape(clean)), or audit one output per call with from_callable."
+            )
+            raise MechanismError(msg)
+        _, counts = np.unique(a, axis=0, return_counts=True)
+        if len(a) - counts.max() >= _VARIED and (a == b[: len(a)]).all():
+            msg = (
+                f"{name}: different seeds give the same random outputs: its randomness is seeded anew in every call; "
+                "draw from the rng it is given."
+            )
+            raise MechanismError(msg)
+
+
+def _probe_source(name: str, source: Source, entropy: tuple[int, ...], side: int) -> tuple[Source, bool]:
     source = _writable(source, entropy)
     first, second = (
         draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, 0)) for _ in range(2)
     )
     if not isinstance(source, ConstantSource | CopiedSource) and _share_memory(first, second):
-        return _probe_source(CopiedSource(source), entropy, side)
+        return _probe_source(name, CopiedSource(source), entropy, side)
+    _check_independence(name, source, first, entropy, side)
     return source, _same(first, second)
 
 

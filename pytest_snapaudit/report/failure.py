@@ -16,6 +16,8 @@ _LONGEST = 200
 def headline(result: AuditResult) -> str:
     """``epsilon >= 12.27 > 8 claimed``."""
     claimed = result.claim.epsilon
+    if result.epsilon_lower < claimed * (1 + 1e-9):
+        return f"epsilon > {claimed:g} claimed"
     return f"epsilon >= {lower_bound(result.epsilon_lower, claimed)} > {claimed:g} claimed"
 
 

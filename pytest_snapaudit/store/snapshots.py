@@ -80,7 +80,8 @@ class SnapshotStore:
         tolerance: round every recording to this tolerance, as
             :func:`~pytest_snapaudit.store.rounding.round_rows` does, unless :meth:`save` is told otherwise;
             None records rows as they are.
-        repair_command: ends every failure message.
+        repair_command: ends the message about a damaged entry; what is missing or stale is recorded by the
+            same command with ``--snapaudit-update=new``, which leaves other entries alone.
 
     Raises:
         ValueError: if ``tolerance`` is not a finite number above 0.
@@ -96,6 +97,7 @@ class SnapshotStore:
         self.directory = Path(directory)
         self.tolerance = None if tolerance is None else validate_tolerance(tolerance, "tolerance")
         self.repair_command = repair_command
+        self.record_command = repair_command.replace("--snapaudit-update=all", "--snapaudit-update=new")
         self._swept = False
 
     def __repr__(self) -> str:
@@ -259,7 +261,7 @@ class SnapshotStore:
         if not others:
             msg = (
                 f"snapshot {name!r}: nothing is recorded under this name in {self.directory}; "
-                f"record it with: {self.repair_command}"
+                f"record it with: {self.record_command}"
             )
             raise SnapshotMissing(msg)
         fields, nearest = min(others, key=lambda item: (len(item[0]), item[1].digest))
@@ -268,7 +270,7 @@ class SnapshotStore:
             f"snapshot {name!r}: stale, recorded for other inputs on {nearest.date} "
             f"({len(others)} recorded, the nearest differs in {len(fields)}; recorded -> now)",
             *(f"  {line}" for line in fields[:_MAX_FIELDS] + more),
-            f"if the change is meant, record it again with: {self.repair_command}",
+            f"if the change is meant, record it again with: {self.record_command}",
         ]
         raise SnapshotStale("\n".join(lines))
 

@@ -77,7 +77,7 @@ def references(content: Content[R], min_size: int, max_size: int) -> st.SearchSt
         st.lists(content.calm, min_size=filled, max_size=max_size),
         repeated(content.wild, filled, max_size),
         st.lists(content.wild, min_size=filled, max_size=few),
-        *([st.sampled_from(brinks).map(list)] * 2 if brinks else []),
+        *(st.sampled_from(brinks).map(list) for _ in range(2 if brinks else 0)),
     )
 
 

@@ -9,11 +9,16 @@ from hypothesis import strategies as st
 from pytest_snapaudit.strategies._arguments import integer, positive
 
 _COMMON_DIMENSIONS = (2, 3, 384, 768, 1024)
+_LISTED = 256
 
 
 def _counts(edges: Iterable[int], low: int, high: int) -> st.SearchStrategy[int]:
+    """Half the draws from ``edges``; shrinks to the smallest that will do, edge or not."""
     kept = sorted({low, *(e for e in edges if low <= e <= high)})
-    return st.one_of(st.sampled_from(kept), st.integers(low, high))
+    if high - low > _LISTED:
+        return st.one_of(st.integers(low, high), st.sampled_from(kept))
+    weight = max(1, round((high - low + 1) / len(kept)))
+    return st.sampled_from(sorted([*range(low, high + 1), *kept * weight]))
 
 
 def partitions(max_partitions: int | None = None, *, exemplars: int | None = None) -> st.SearchStrategy[int]:

@@ -257,7 +257,7 @@ def test_another_number_of_evaluations_is_stale_if_it_is_asked_for(audits):
         [
             "*SnapshotStale: snapshot 'votes': stale, recorded with other numbers of evaluations*",
             "*  size: 50 (reference) and 50 (canary) -> 80",
-            "*record it again with: pytest --snapaudit-update=all",
+            "*record it again with: pytest --snapaudit-update=new",
         ]
     )
     audits(SUITE.replace(", size=50", ""), "-s").result.stdout.fnmatch_lines(["*CALLS 0 SIZE 50*"])

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 QUIET = {"database": None, "deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
-def draws(strategy: st.SearchStrategy[Any], count: int = 1000, run: int = 0) -> list[Any]:
+def draws(strategy: st.SearchStrategy[Any], count: int = 400, run: int = 0) -> list[Any]:
     """Up to ``count`` distinct draws, as Hypothesis generates them in a test (no shrinking)."""
     drawn: list[Any] = []
 

@@ -24,7 +24,12 @@ LAPLACE = FAMILIES["Laplace, pure"]
 def vector_laplace_epsilon(width, delta):
     """Of ``width`` coordinates of scale 2 and shift 1, from above and below."""
     found = [
-        pld.from_laplace_mechanism(2.0, pessimistic_estimate=pessimistic, value_discretization_interval=1e-4)
+        pld.from_laplace_mechanism(
+            2.0,
+            pessimistic_estimate=pessimistic,
+            value_discretization_interval=1e-4,
+            use_connect_dots=False,
+        )
         .self_compose(width)
         .get_epsilon_for_delta(delta)
         for pessimistic in (False, True)
@@ -102,3 +107,21 @@ def test_a_true_mean_is_refuted_as_rarely_as_stated(mean):
     )
     assert refuted <= 71
     assert mean_exceeds(z, 2_000 * chance, 0.7 * mean, 0.1) == (mean > 1e-3)
+
+
+def test_many_coordinates_are_tested_on_some_draws_and_their_losses_counted_on_all():
+    rng = np.random.default_rng(3)
+    rows = LAPLACE.rows(rng, 8_192, width=64)
+    certificate, _ = LAPLACE.certify(1, 8_192, alpha=0.1, width=64, delta=1e-2)
+    tally, _ = certificate.tally(rows)
+    assert tally.residuals.values == 2**16
+    assert tally.losses.sum() == 8_192
+    losses = privacy_losses(certificate.frame, certificate.frame.residuals(rows[0], 0), 0, certificate.scale)
+    assert tally.losses[1:].sum() == np.count_nonzero(losses * (CELLS / certificate.top) >= 1.0)
+
+
+def test_four_hundred_coordinates_reach_their_pure_epsilon():
+    """400 coordinates of scale 2, each shifted by 1: ε = 200, of which counting sees next to nothing."""
+    _, bound = LAPLACE.certify(1, 16_384, alpha=1e-3, width=400, delta=0.0)
+    assert bound.refusals == ()
+    assert 195.0 < bound.epsilon_lower < 200.0

@@ -99,11 +99,11 @@ def test_a_wrapped_function_must_be_callable_with_a_string_name_and_a_claim(wrap
 def test_a_wrapped_function_is_named_after_itself():
     assert from_sampler(laplace_sampler).name == "laplace_sampler"
     assert from_sampler(laplace_sampler, name="mean").name == "mean"
-    assert from_callable(functools.partial(laplace_sampler)).name == "partial"
 
     def inner(dataset):
         return dataset
 
+    assert from_callable(functools.partial(inner)).name == "partial"
     assert "<locals>" not in from_callable(inner).name
 
 

@@ -14,6 +14,7 @@ from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair
 from pytest_snapaudit.store import SnapshotForeign, SnapshotStore, entry_key
 
 REPAIR = "pytest --snapaudit-update=all"
+RECORD = "pytest --snapaudit-update=new"
 INPUTS = {"model": {"name": "tiny", "revision": "3f2a"}, "partitions": 4, "prompts": ["a", "b"]}
 PROVENANCE = {"model": "tiny", "versions": {"numpy": "2.0"}, "temperature": 0.0}
 
@@ -159,7 +160,7 @@ def test_missing_names_the_snapshot_and_the_command(store):
     for _ in range(2):
         with pytest.raises(SnapshotMissing, match="snapshot 'esa': nothing is recorded") as caught:
             store.load("esa", INPUTS)
-        assert str(caught.value).endswith(REPAIR)
+        assert str(caught.value).endswith(RECORD)
         store.save("other", INPUTS, make_pair(), provenance={})
 
 
@@ -175,7 +176,7 @@ def test_stale_lists_the_fields_that_differ(store):
         "  model.size: (absent) -> 1",
         "  partitions: 4 -> 8",
         '  prompts[1]: "b" -> "c"',
-        f"if the change is meant, record it again with: {REPAIR}",
+        f"if the change is meant, record it again with: {RECORD}",
     ]
 
 
@@ -201,7 +202,7 @@ def test_one_and_one_point_zero_are_different_inputs(store):
 
 def test_repair_command_is_the_one_given(tmp_path):
     store = SnapshotStore(tmp_path, repair_command="pytest tests/x.py::t --snapaudit-update=all")
-    with pytest.raises(SnapshotMissing, match=r"pytest tests/x\.py::t --snapaudit-update=all$"):
+    with pytest.raises(SnapshotMissing, match=r"pytest tests/x\.py::t --snapaudit-update=new$"):
         store.load("esa", {})
 
 

@@ -132,7 +132,9 @@ def test_a_pair_checks_its_arguments(arguments, error, message):
         NeighbouringPair(*arguments)
 
 
-@given(st.recursive(st.floats() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.tuples(inner)))
+@given(
+    st.recursive(st.floats() | st.integers() | st.text(), lambda inner: st.lists(inner) | st.tuples(inner))
+)
 def test_content_is_the_same_as_its_copy(value):
     assert same(value, copy.deepcopy(value))
 

@@ -41,7 +41,7 @@ __all__ = [
     "static_refusals",
 ]
 
-_MOST_COLUMNS = 64
+_MOST_COLUMNS = 512
 
 
 def static_refusals(subject: Subject, *, gaussian: bool = False) -> tuple[str, ...]:
@@ -107,7 +107,7 @@ def certificate_for(
 ) -> Certificate | tuple[str, ...]:
     """The certificate of a law other than the Gaussian, or why it does not apply.
 
-    Coordinates in which the clean outputs agree, and those of the smallest differences beyond 64, are left out,
+    Coordinates in which the clean outputs agree, and those of the smallest differences beyond 512, are left out,
     which only loses: the rest alone is post-processing.
 
     Args:

@@ -19,12 +19,14 @@ from pytest_snapaudit.engine.certificates.residuals import TAILS, ResidualTally,
 from pytest_snapaudit.engine.families import ExponentialLaw, FloatArray, LaplaceLaw, gamma_scale_upper
 
 _LEAST_EXPECTED = 10.0
+_VALUES_A_ROW = 10
+"""At most so many coordinates of one draw count towards the draws that the tests need."""
 Pair = tuple[ResidualTally, ResidualTally]
 
 
 def failed_conditions(tallies: Pair) -> tuple[str, ...]:
     """Which of shape, equal scale and independence fail on the residuals of both sides."""
-    few = too_few(min(tally.rows for tally in tallies))
+    few = too_few(min(min(tally.values, tally.rows * _VALUES_A_ROW) for tally in tallies))
     if few:
         return few
     law, refusals = tallies[0].frame.law, []

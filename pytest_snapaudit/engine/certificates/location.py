@@ -29,7 +29,9 @@ class LocationCertificate(Certificate):
 
     def tally(self, rows: tuple[Rows, Rows]) -> Tallies:
         """Residual tallies."""
-        a, b = (self.frame.tally(self.frame.residuals(rows[side], side)) for side in (0, 1))
+        frame = self.frame
+        tested = frame.tested(len(rows[0]))
+        a, b = (frame.tally(frame.residuals(rows[side][:tested], side)) for side in (0, 1))
         return a, b
 
     def failed_conditions(self, tallies: Tallies) -> tuple[str, ...]:

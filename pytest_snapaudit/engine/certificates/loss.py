@@ -26,6 +26,7 @@ from pytest_snapaudit.engine.certificates.base import SHAPE_LEVEL, Certificate, 
 from pytest_snapaudit.engine.certificates.residuals import ResidualFrame, ResidualTally, scale_at, within
 from pytest_snapaudit.engine.families import FloatArray
 from pytest_snapaudit.engine.outcomes import Rows
+from pytest_snapaudit.engine.seeding import BLOCK
 
 CELLS = 4_096
 SCALE_SHARE = 0.1
@@ -33,6 +34,7 @@ SCALE_SHARE = 0.1
 
 _BETS = np.concatenate([np.logspace(-3.5, -0.3, 10), [0.7, 0.9, 0.99]])
 _BISECTIONS = 24
+_CHUNK = 2**18
 _NEAR, _MARGIN = 0.15, 3.3
 
 
@@ -66,15 +68,22 @@ class LossCertificate(Certificate):
 
     def tally(self, rows: tuple[Rows, Rows]) -> Tallies:
         """Residual tallies with counts of the losses."""
-        tallies = []
+        frame, tallies = self.frame, []
         for side in (0, 1):
-            residuals = self.frame.residuals(rows[side], side)
+            tested = frame.tally(frame.residuals(rows[side][: frame.tested(len(rows[side]))], side))
+            tallies.append(LossTally(tested, self._losses(rows[side], side)))
+        return tallies[0], tallies[1]
+
+    def _losses(self, rows: Rows, side: int) -> NDArray[np.int64]:
+        counts = np.zeros(CELLS + 1, dtype=np.int64)
+        step = max(_CHUNK // len(self.frame.columns), 1)
+        for start in range(0, len(rows), step):
+            residuals = self.frame.residuals(rows[start : start + step], side)
             losses = privacy_losses(self.frame, residuals, side, self.scale)
             with np.errstate(invalid="ignore"):
                 cell = np.clip(np.nan_to_num(losses * (CELLS / self.top), posinf=CELLS), 0, CELLS)
-            counts = np.bincount(cell.astype(np.intp), minlength=CELLS + 1)
-            tallies.append(LossTally(self.frame.tally(residuals), counts.astype(np.int64)))
-        return tallies[0], tallies[1]
+            counts += np.bincount(cell.astype(np.intp), minlength=CELLS + 1)
+        return counts
 
     def failed_conditions(self, tallies: Tallies) -> tuple[str, ...]:
         """Shape, equal scale, independence; and, where the loss is no multiple of one function, the scale."""
@@ -201,7 +210,8 @@ def loss_certificate(
     expected = law.scale if near or not law.scaled else frame.scale
     scale = frame.scale * (1.0 + _NEAR)
     if expected == law.scale:
-        scale = _reach(frame, 2.0 * planned * len(frame.columns), SCALE_SHARE * alpha)
+        tested = 2.0 * planned * frame.tested(BLOCK) / BLOCK
+        scale = _reach(frame, tested * len(frame.columns), SCALE_SHARE * alpha)
     largest = [law.largest_loss(s, scale) for s in frame.shift.tolist()] if law.homogeneous else [math.inf]
     top = sum(largest)
     if not math.isfinite(top):

@@ -11,11 +11,13 @@ from scipy.optimize import brentq
 
 from pytest_snapaudit.engine.families import FloatArray, NoiseLaw
 from pytest_snapaudit.engine.outcomes import Rows
+from pytest_snapaudit.engine.seeding import BLOCK
 
 _CELLS = np.arange(1, 64) / 64.0
 TAILS = (1e-3, 1e-4, 1e-5)
 _INSIDE = 0.8
 _MOST_PAIRED = 16
+_MOST_VALUES, _LEAST_ROWS = 8 * BLOCK, 256
 _LATTICE = 1e-6
 
 
@@ -38,6 +40,11 @@ class ResidualFrame:
     scale: float
     edges: FloatArray
     inside: float
+
+    def tested(self, n: int) -> int:
+        """How many of ``n`` draws are tallied: the first ones of a block if they have more than 8 coordinates."""
+        per_block = max(_MOST_VALUES // len(self.columns), _LEAST_ROWS)
+        return min(-(-n // BLOCK) * per_block, n)
 
     @property
     def shift(self) -> FloatArray:
