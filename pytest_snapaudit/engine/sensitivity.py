@@ -121,7 +121,7 @@ def check_sensitivity(
     Raises:
         TypeError: if an argument has the wrong type, or a clean output is not made of numbers.
         ValueError: if an argument is out of range, no sensitivity is declared, or there are no pairs.
-        MechanismError: if the clean stage raises on both sides of every pair, or is random (the outputs of
+        MechanismError: if the clean stage raises alike on both sides of every pair, or is random (the outputs of
             two evaluations on the first dataset differ) and ``coupled`` is False.
     """
     clean, name = _clean_stage(mechanism)
@@ -140,7 +140,7 @@ def check_sensitivity(
         if index == 0 and not coupled:
             _probe(name, clean, reference, left, seed)
         count = index + 1
-        if isinstance(left, _Raised) and isinstance(right, _Raised):
+        if isinstance(left, _Raised) and isinstance(right, _Raised) and str(left) == str(right):
             raised, chained = raised + 1, left.error
         distance, slack, observation = _compare(left, right, used)
         if worst is None or distance - slack > worst.distance - worst.slack:

@@ -71,7 +71,8 @@ SEEN = []
 @settings(max_examples=30, database=None)
 @given(st.integers(0, 3), st.booleans())
 def test_some(privacy_auditor, extra, measured):
-    result = (privacy_auditor.measure if measured else privacy_auditor.check)(LaplaceSum(1.0), ((0.0,), (0.0, float(extra > 1))))
+    audit = privacy_auditor.measure if measured else privacy_auditor.check
+    result = audit(LaplaceSum(1.0), ((0.0,), (0.0, float(extra > 1))))
     assert (result.n_trials == 0) == (extra < 2)
     if extra < 2:
         assert result.verdict == "INCONCLUSIVE" and result.epsilon_lower == 0.0
@@ -109,8 +110,8 @@ def test_outside_given_it_still_fails_at_once(privacy_auditor):
     run.result.assert_outcomes(failed=2)
     run.result.stdout.fnmatch_lines(
         [
-            "*VacuousAudit: test_it.py::test_it tested nothing: not one of its Hypothesis examples (audited * times) can "
-            "tell the two sides apart, for example *equal*",
+            "*VacuousAudit: test_it.py::test_it tested nothing: not one of its Hypothesis examples (audited * times) "
+            "can tell the two sides apart, for example *equal*",
             "*VacuousAudit: LaplaceSum(*): the clean outputs of both sides are equal*",
         ]
     )
@@ -118,7 +119,8 @@ def test_outside_given_it_still_fails_at_once(privacy_auditor):
 
 LOOSE = """
 def loose(offset):
-    return from_sampler(lambda d, n, rng: d + rng.laplace(0, 1 / 0.3, n), name=f"loose {offset}", claim=PrivacyClaim(3.0))
+    fn = lambda d, n, rng: d + rng.laplace(0, 1 / 0.3, n)
+    return from_sampler(fn, name=f"loose {offset}", claim=PrivacyClaim(3.0))
 """
 
 
@@ -135,11 +137,11 @@ def test_settled(privacy_auditor, offset):
     assert result.estimator == "screening" and result.n_trials == 2_000
     assert result.verdict == "CONSISTENT" and result.epsilon_lower < 0.5 < result.max_detectable_epsilon
 
-@privacy_audit(n_trials=20_000, max_checks=4)
+@privacy_audit(n_trials=20_000, max_checks=2)
 @settings(max_examples=3, database=None)
 @given(st.integers(0, 10**6))
 def test_certified_all_the_same(privacy_auditor, offset):
-    for options in ({"correction": "clopper-pearson"}, {"estimator": "dp"}, {"side_channels": {"low-bit"}}):
+    for options in ({"correction": "clopper-pearson"}, {"estimator": "dp"}):
         result = privacy_auditor.check(loose(offset), (0.0, 1.0), **options)
         assert result.estimator != "screening" and result.n_trials == 20_000
 
@@ -147,7 +149,8 @@ def test_certified_all_the_same(privacy_auditor, offset):
 @settings(max_examples=3, database=None)
 @given(st.integers(0, 10**6))
 def test_detects_asks_for_a_certificate(privacy_auditor, offset):
-    assert privacy_auditor.check(loose(offset), (0.0, 1.0)).n_trials == 20_000
+    with pytest.raises(InconclusiveAudit, match="20,000 trials per side"):
+        privacy_auditor.check(loose(offset), (0.0, 1.0))
 
 @privacy_audit(n_trials=20_000)
 def test_outside_given(privacy_auditor):
@@ -185,7 +188,7 @@ def test_it(privacy_auditor, rows):
 
 
 BORDERLINE = """
-from hypothesis import seed
+from hypothesis import Phase, seed
 
 class Opaque:
     deterministic = True
@@ -200,7 +203,7 @@ class Opaque:
         return clean + rng.laplace(0.0, self.scale, clean.shape)
 
 def borderline(kind, offset):
-    understated = 1.15 + offset % 5 / 20
+    understated = 1.3 + offset % 5 / 10
     if kind == "dataclass":
         return LaplaceSum(1.0, understated=understated)
     if kind == "opaque":
@@ -212,8 +215,8 @@ def test_it(privacy_auditor, run):
     kind = ("dataclass", "opaque", "sampler")[run % 3]
 
     @seed(run)
-    @settings(max_examples=4, deadline=None)
-    @given(st.integers(0, 10**6))
+    @settings(max_examples=4, deadline=None, phases=set(Phase) - {Phase.explain})
+    @given(st.integers(0, 10**4))
     def body(offset):
         privacy_auditor.check(borderline(kind, offset), ((float(offset),), (offset + 1.0,)), epsilon=1.0)
 
@@ -221,7 +224,7 @@ def test_it(privacy_auditor, run):
 """
 
 
-def test_borderline_mechanisms_are_never_flaky_and_replay_to_the_same_verdict(audits, pytester, monkeypatch):
+def test_borderline_mechanisms_are_never_flaky_and_replay_to_the_same_verdict(audits):
     """Each run is a test of its own, with its own seeds; SNAPAUDIT_FLAKY_RUNS=1000 makes them a thousand.
 
     Of 1,000 runs MEASURED failed and the others passed; none was flaky, and a second session, which begins with the
@@ -246,14 +249,14 @@ WHOLE = (
     + LOOSE
     + """
 @pytest.mark.parametrize("understated", [1.0, 3.0])
-@privacy_audit(epsilon=1.0)
+@privacy_audit(epsilon=1.0, n_trials=1_000)
 @settings(max_examples=10, database=None, derandomize=True)
 @given(st.integers(0, 10**6))
 def test_given(privacy_auditor, understated, offset):
     mechanism = LaplaceSum(1.0, understated=understated)
     privacy_auditor.check(mechanism, ((float(offset),), (offset + 1.0,)))
 
-@privacy_audit(epsilon=1.0)
+@privacy_audit(epsilon=1.0, n_trials=1_000)
 @settings(max_examples=5, database=None, derandomize=True)
 @given(st.integers(0, 9))
 def test_vacuous(privacy_auditor, size):
@@ -265,7 +268,7 @@ def test_vacuous(privacy_auditor, size):
 def test_settled(privacy_auditor, offset):
     privacy_auditor.check(loose(offset), (0.0, 1.0), n_trials=20_000)
 
-@privacy_audit()
+@privacy_audit(n_trials=2_000)
 def test_search(privacy_auditor):
     def build(understated):
         return LaplaceSum(1.0, understated=understated), PAIR, PrivacyClaim(2.0)

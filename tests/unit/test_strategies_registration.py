@@ -42,11 +42,49 @@ def test_importing_hypothesis_loads_neither_types_nor_strategies_nor_numpy():
         """
         import sys
         import hypothesis
-        late = ("pytest_snapaudit.engine", "pytest_snapaudit.strategies", "dp_icl", "numpy", "scipy", "pytest")
+        late = ("pytest_snapaudit.engine", "pytest_snapaudit.strategies", "dp_icl", "numpy", "scipy", "pytest",
+                "hypothesis.strategies._internal.types")
         print("pytest_snapaudit._hypothesis_entry" in sys.modules, [name for name in late if name in sys.modules])
         """
     )
     assert loaded == "True []"
+
+
+def test_the_import_hook_is_gone_once_it_has_served():
+    printed = python(
+        """
+        import sys
+        before = list(sys.meta_path)
+        import hypothesis
+        hook, *rest = sys.meta_path
+        assert rest == before
+        from hypothesis import strategies as st
+        st.register_type_strategy(complex, st.just(1j))
+        assert sys.meta_path == before
+        types = sys.modules["hypothesis.strategies._internal.types"]
+        assert types.__spec__.loader.exec_module.__name__ == "exec_module"
+        print(sorted(types._global_extra_lookup))
+        """
+    )
+    assert printed == "['dp_icl', 'numpy', 'pytest_snapaudit']"
+
+
+def test_registering_twice_changes_nothing():
+    printed = python(
+        """
+        import sys
+        import hypothesis
+        from pytest_snapaudit._hypothesis_entry import register
+        hooks = list(sys.meta_path)
+        register()
+        assert sys.meta_path == hooks
+        from hypothesis.strategies._internal import types
+        resolvers = dict(types._global_extra_lookup)
+        register()
+        print(types._global_extra_lookup == resolvers)
+        """
+    )
+    assert printed == "True"
 
 
 def test_a_claim_can_be_imported_without_numpy_and_is_then_resolved():
