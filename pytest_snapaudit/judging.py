@@ -42,7 +42,8 @@ def judge(
     key = (configuration, share)
     alpha = (1.0 - running.confidence(options)) * share
     screening = None
-    if example is not None:
+    # After a failure Hypothesis only simplifies: there is nothing to steer, but verdicts stay what they are.
+    if example is not None and (not budget.waived or request.can_settle(alpha)):
         try:
             screening = running.screenings.get(key) or request.screen(alpha)
         except (MechanismError, VacuousAudit, DeclarationMismatch) as error:

@@ -13,7 +13,7 @@ from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.mechanism import DEFAULT_TRIALS, Sampler, mechanism_name
 from pytest_snapaudit.engine.result import AuditResult
-from pytest_snapaudit.engine.screen import Screening, screen
+from pytest_snapaudit.engine.screen import Screening, can_settle, screen
 from pytest_snapaudit.engine.seeding import Digest, digest
 from pytest_snapaudit.options import RunOptions
 from pytest_snapaudit.session import RunningTest
@@ -87,6 +87,10 @@ class AuditRequest:
             seed=self.seed,
             **{key: self.options[key] for key in shared},
         )
+
+    def can_settle(self, alpha: float) -> bool:
+        """Whether a screen could settle the audit."""
+        return can_settle(self.claim, self.n_trials, alpha)
 
     def settled_by(self, screening: Screening, confidence: float) -> AuditResult:
         """The result of an audit that ends with its screen."""

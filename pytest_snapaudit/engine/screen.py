@@ -146,6 +146,17 @@ class Screening:
         )
 
 
+def counted_trials(n_certify: int) -> int:
+    """Trials per side that a screen counts before a certification of ``n_certify``."""
+    return min(COUNTED_TRIALS, max(validate_count("n_certify", n_certify) // 4, _LEAST_TRIALS))
+
+
+def can_settle(claim: PrivacyClaim, n_certify: int, alpha: float) -> bool:
+    """Whether some screen could settle this claim; known before a trial is drawn."""
+    reach = max_detectable_epsilon(n_certify, claim.delta, alpha / 2, alpha / 2)
+    return _unseen_loss(counted_trials(n_certify), n_certify, alpha, claim.delta) < claim.epsilon < reach
+
+
 def screen(
     mechanism: Any,
     neighbours: Any,
@@ -175,7 +186,7 @@ def screen(
         TypeError, ValueError, MechanismError, VacuousAudit, DeclarationMismatch: as ``audit``.
     """
     entropy = (*as_entropy(seed), _STREAM)
-    counted = min(COUNTED_TRIALS, max(validate_count("n_certify", n_certify) // 4, _LEAST_TRIALS))
+    counted = counted_trials(n_certify)
     subject = resolve_subject(
         mechanism,
         neighbours,
@@ -196,18 +207,17 @@ def screen(
         and subject.noise is None
         and bool(subject.covered & set(subject.views))
         and getattr(mechanism, "claim_curve", None) is None
-        and claim.epsilon < max_detectable_epsilon(n_certify, claim.delta, alpha / 2, alpha / 2)
+        and can_settle(claim, n_certify, alpha)
     )
-    unseen = _unseen_loss(counted, n_certify, alpha, claim.delta)
     found = [_screen_view(subject, view, drawn[view], claim, counted, extra, side_channels) for view in gated]
     best = max(found, key=lambda seen: (seen.estimate, seen.epsilon_lower))
     upper = math.inf
-    if worth_bounding and max(unseen, best.epsilon_lower) < claim.epsilon:
+    if worth_bounding and best.epsilon_lower < claim.epsilon:
         seen = [
             _loss_of_candidates(drawn[view], claim, counted, extra, side_channels, _ALPHA_UPPER / len(gated))
             for view in gated
         ]
-        upper = max(unseen, *seen)
+        upper = max(_unseen_loss(counted, n_certify, alpha, claim.delta), *seen)
     return Screening(
         name=subject.name,
         claim=claim,
