@@ -203,7 +203,7 @@ class Opaque:
         return clean + rng.laplace(0.0, self.scale, clean.shape)
 
 def borderline(kind, offset):
-    understated = 1.3 + offset % 5 / 10
+    understated = 1.7 + offset % 5 / 5
     if kind == "dataclass":
         return LaplaceSum(1.0, understated=understated)
     if kind == "opaque":
@@ -215,8 +215,8 @@ def test_it(privacy_auditor, run):
     kind = ("dataclass", "opaque", "sampler")[run % 3]
 
     @seed(run)
-    @settings(max_examples=4, deadline=None, phases=set(Phase) - {Phase.explain})
-    @given(st.integers(0, 10**4))
+    @settings(max_examples=3, deadline=None, phases=set(Phase) - {Phase.explain})
+    @given(st.integers(0, 99))
     def body(offset):
         privacy_auditor.check(borderline(kind, offset), ((float(offset),), (offset + 1.0,)), epsilon=1.0)
 
@@ -227,21 +227,23 @@ def test_it(privacy_auditor, run):
 def test_borderline_mechanisms_are_never_flaky_and_replay_to_the_same_verdict(audits):
     """Each run is a test of its own, with its own seeds; SNAPAUDIT_FLAKY_RUNS=1000 makes them a thousand.
 
-    Of 1,000 runs MEASURED failed and the others passed; none was flaky, and a second session, which begins with the
-    failures in the example database, agreed with the first on every one.
+    A second session repeats some of them, beginning with the failures in the example database. Of 1,000 runs
+    MEASURED failed and the others passed; none was flaky, and none of MEASURED repeated changed its verdict.
     """
     suite = HEAD + BORDERLINE.replace("RUNS", str(FLAKY_RUNS))
-    first = audits(suite, "-q", "--tb=short", trials=500)
+    first = audits(suite, "-q", "--tb=short", trials=200)
     text = first.result.stdout.str()
     assert "Flaky" not in text
     assert "BudgetExceeded" not in text
     outcomes = first.result.parseoutcomes()
     assert outcomes.get("failed", 0) + outcomes.get("passed", 0) == FLAKY_RUNS
     assert min(outcomes.get("failed", 0), outcomes.get("passed", 0)) >= FLAKY_RUNS // 10
-    second = audits(suite, "-q", "--tb=short", trials=500)
+    second = audits(suite, "-q", "--tb=short", "-k", "test_it[1", trials=200)
     assert "Flaky" not in second.result.stdout.str()
-    failed = [{row.nodeid for row in run.rows if row.verdict == "VIOLATION"} for run in (first, second)]
-    assert failed[0] == failed[1]
+    repeated = {row.nodeid for row in second.rows}
+    verdicts = [{row.nodeid: row.verdict for row in run.rows if row.nodeid in repeated} for run in (first, second)]
+    assert len(repeated) >= 10
+    assert verdicts[0] == verdicts[1]
 
 
 WHOLE = (
