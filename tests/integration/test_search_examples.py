@@ -5,7 +5,7 @@ import os
 import pytest
 
 HEAD = """
-from hypothesis import assume, event, example, given, settings, strategies as st, target
+from hypothesis import assume, event, example, given, seed, settings, strategies as st, target
 """
 
 FLAKY_RUNS = int(os.environ.get("SNAPAUDIT_FLAKY_RUNS", "50"))
@@ -19,7 +19,8 @@ def test_hypothesis_is_steered_towards_more_loss(audits):
 LARGEST = []
 
 @privacy_audit(epsilon=9.0, delta=0.0)
-@settings(max_examples=60, database=None)
+@seed(1)
+@settings(max_examples=60, database=None, derandomize=False)
 @given(st.integers(0, 1000))
 def test_it(privacy_auditor, size):
     loss = 3.0 / (1.0 + abs(size - 500) / 100)
@@ -227,8 +228,7 @@ def test_it(privacy_auditor, run):
 def test_borderline_mechanisms_are_never_flaky_and_replay_to_the_same_verdict(audits):
     """Each run is a test of its own, with its own seeds; SNAPAUDIT_FLAKY_RUNS=1000 makes them a thousand.
 
-    A second session repeats some of them, beginning with the failures in the example database. Of 1,000 runs
-    MEASURED failed and the others passed; none was flaky, and none of MEASURED repeated changed its verdict.
+    A second session repeats some of them, beginning with the failures in the example database.
     """
     suite = HEAD + BORDERLINE.replace("RUNS", str(FLAKY_RUNS))
     first = audits(suite, "-q", "--tb=short", trials=200)
@@ -241,7 +241,9 @@ def test_borderline_mechanisms_are_never_flaky_and_replay_to_the_same_verdict(au
     second = audits(suite, "-q", "--tb=short", "-k", "test_it[1", trials=200)
     assert "Flaky" not in second.result.stdout.str()
     repeated = {row.nodeid for row in second.rows}
-    verdicts = [{row.nodeid: row.verdict for row in run.rows if row.nodeid in repeated} for run in (first, second)]
+    verdicts = [
+        {row.nodeid: row.verdict for row in run.rows if row.nodeid in repeated} for run in (first, second)
+    ]
     assert len(repeated) >= 10
     assert verdicts[0] == verdicts[1]
 

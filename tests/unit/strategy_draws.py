@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import HealthCheck, Phase, find, given, seed, settings
 from hypothesis import strategies as st
 
-QUIET = {"database": None, "deadline": None, "suppress_health_check": list(HealthCheck)}
+QUIET = {"database": None, "derandomize": False, "deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
 def draws(strategy: st.SearchStrategy[Any], count: int = 400, run: int = 0) -> list[Any]:
