@@ -56,7 +56,7 @@ def test_rows_hold_every_kind_of_edge(adjacency):
 def test_empty_and_nearly_empty_references():
     drawn = draws(snap.neighbouring_rows())
     assert share(drawn, lambda p: not p.reference) >= 0.03
-    assert share(drawn, lambda p: len(p.reference) == 1) >= 0.02
+    assert share(drawn, lambda p: len(p.reference) == 1) >= 0.05
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
@@ -71,7 +71,7 @@ def test_integer_sums_overflow_on_one_side_only(adjacency, dtype):
     def wraps(rows):
         return not limits.min <= sum(rows) <= limits.max
 
-    assert share(drawn, lambda p: wraps(p.reference) != wraps(p.canary)) >= 0.02
+    assert share(drawn, lambda p: wraps(p.reference) != wraps(p.canary)) >= 0.05
 
 
 def test_integer_rows_reach_beyond_given_bounds_and_stay_within_the_dtype():
@@ -106,10 +106,10 @@ def test_vectors(adjacency):
     def norms(pair):
         return [math.hypot(*row) for row in pair.canary if not any(map(is_nan, row))]
 
-    assert share(drawn, lambda p: any(any(map(is_nan, row)) for row in p.canary)) >= 0.02
-    assert share(drawn, lambda p: any(norm > 3.0 for norm in norms(p))) >= 0.05
-    assert share(drawn, lambda p: any(math.isclose(norm, 2.0) for norm in norms(p))) >= 0.05
-    assert share(drawn, lambda p: any(not any(row) for row in p.canary)) >= 0.02
+    assert share(drawn, lambda p: any(any(map(is_nan, row)) for row in p.canary)) >= 0.05
+    assert share(drawn, lambda p: any(norm > 3.0 for norm in norms(p))) >= 0.1
+    assert share(drawn, lambda p: any(math.isclose(norm, 2.0) for norm in norms(p))) >= 0.1
+    assert share(drawn, lambda p: any(not any(row) for row in p.canary)) >= 0.05
     assert {len(row) for pair in drawn for row in pair.canary} == set(range(1, 9))
     assert all(len({len(row) for side in pair for row in side}) == 1 for pair in drawn)
 
@@ -123,7 +123,7 @@ def test_replaced_vectors_are_often_opposite():
         ]
         return any(old) and all(x == -y for x, y in zip(old, new, strict=True))
 
-    assert share(drawn, opposite) >= 0.05
+    assert share(drawn, opposite) >= 0.1
 
 
 @pytest.mark.parametrize(
@@ -138,20 +138,20 @@ def test_vectors_within_the_ball_of_the_norm_touch_its_sphere(norm, length):
     strategy = snap.neighbouring_vectors(dimension=4, norm=norm, clip_norm=3.0, beyond_bounds=False)
     lengths = [length(row) for pair in draws(strategy) for side in pair for row in side]
     assert max(lengths) <= 3.0 * (1 + 1e-12)
-    assert sum(math.isclose(value, 3.0) for value in lengths) / len(lengths) >= 0.05
+    assert sum(math.isclose(value, 3.0) for value in lengths) / len(lengths) >= 0.1
 
 
 def test_high_dimensional_vectors_are_cheap_to_draw():
     drawn = draws(snap.neighbouring_vectors(dimension=384), 100)
     assert all(len(row) == 384 for pair in drawn for row in pair.canary)
-    assert share(drawn, lambda p: any(0.9 < math.hypot(*row) < 1.1 for row in p.canary)) >= 0.1
+    assert share(drawn, lambda p: any(0.9 < math.hypot(*row) < 1.1 for row in p.canary)) >= 0.2
 
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_histograms(adjacency):
     drawn = draws(snap.neighbouring_histograms(adjacency=adjacency, bins=4))
     assert share(drawn, lambda p: len(set(p.reference)) == 1) >= 0.02
-    assert share(drawn, lambda p: sum(map(bool, p.reference)) == 1) >= 0.02
+    assert share(drawn, lambda p: sum(map(bool, p.reference)) == 1) >= 0.05
     steps = {tuple(sorted(y - x for x, y in zip(*pair, strict=True))) for pair in drawn}
     assert steps == {(0, 0, 0, 1)} if adjacency == "add-remove" else {(-1, 0, 0, 1)}
     assert any(sum(pair.reference) == 0 for pair in drawn) == (adjacency == "add-remove")
@@ -161,7 +161,7 @@ def test_histograms(adjacency):
 def test_histograms_overflow_in_sum_and_never_in_one_count(adjacency):
     drawn = draws(snap.neighbouring_histograms(adjacency=adjacency, dtype="int32"))
     assert all(0 <= count <= 2**31 - 1 for pair in drawn for side in pair for count in side)
-    assert share(drawn, lambda p: sum(p.canary) > 2**31 - 1) >= 0.05
+    assert share(drawn, lambda p: sum(p.canary) > 2**31 - 1) >= 0.1
 
 
 @pytest.mark.parametrize("total", [1, 3, 16])
@@ -176,7 +176,7 @@ def test_votes_of_a_fixed_number_of_partitions(total):
 def test_texts(adjacency):
     drawn = draws(snap.neighbouring_texts(adjacency=adjacency))
     assert share(drawn, lambda p: "" in p.canary) >= 0.03
-    assert share(drawn, lambda p: has_duplicates(p.canary)) >= 0.05
+    assert share(drawn, lambda p: has_duplicates(p.canary)) >= 0.1
     assert share(drawn, lambda p: any(len(text) >= 2000 for text in p.canary)) >= 0.03
     assert share(drawn, lambda p: "\u00e9" in p.canary or "e\u0301" in p.canary) >= 0.03
     assert share(drawn, lambda p: any("\n" in text for text in p.canary)) >= 0.03
@@ -203,10 +203,10 @@ def test_one_user_owns_many_rows(adjacency):
         assert same(*others), "rows of other users changed"
         assert pair.distance == max(len(owned(side)) for side in pair)
         assert adjacency == "replace-one" or not owned(pair.reference)
-    assert share(drawn, lambda p: p.distance == 6) >= 0.05
+    assert share(drawn, lambda p: p.distance == 6) >= 0.1
     assert share(drawn, lambda p: p.distance == 1) >= 0.01
     assert share(drawn, lambda p: all(user == 0 for user, _ in p.canary)) >= 0.03
-    assert share(drawn, lambda p: has_duplicates([row for _, row in p.canary])) >= 0.05
+    assert share(drawn, lambda p: has_duplicates([row for _, row in p.canary])) >= 0.1
     scattered = [p for p in drawn if p.distance > 1 and p.canary[0][0] == 0 and p.canary[-1][0] != 0]
     assert len(scattered) >= 20
 
@@ -239,8 +239,8 @@ def test_epsilons():
     values = [value for ten in drawn for value in ten]
     assert all(1e-3 <= value <= 50.0 for value in values)
     assert {1e-3, 0.1, 1.0, 8.0, 16.0, 50.0} <= set(values)
-    assert share(values, lambda e: e < 0.1) >= 0.02
-    assert share(values, lambda e: e >= 16.0) >= 0.05
+    assert share(values, lambda e: e < 0.1) >= 0.05
+    assert share(values, lambda e: e >= 16.0) >= 0.1
     assert set(draws(snap.epsilons(min_epsilon=2.0, max_epsilon=2.0))) == {2.0}
 
 
@@ -250,7 +250,7 @@ def test_deltas():
     values = [value for ten in drawn for value in ten]
     assert near | {0.0, 1e-12, 1e-5, 0.1} <= set(values)
     assert all(0.0 <= value <= 0.1 for value in values)
-    assert share(values, lambda d: d in near) >= 0.05
+    assert share(values, lambda d: d in near) >= 0.1
     assert set(draws(snap.deltas(max_delta=0.0))) == {0.0}
     assert min(draws(snap.deltas(min_delta=1e-12))) == 1e-12
 
@@ -267,9 +267,9 @@ def test_budgets_and_claims_respect_their_limits():
 def test_one_partition_and_more_partitions_than_exemplars_are_always_likely():
     drawn = draws(st.lists(snap.partitions(exemplars=40), min_size=10, max_size=10), 100)
     values = [value for ten in drawn for value in ten]
-    assert share(values, lambda t: t == 1) >= 0.02
-    assert share(values, lambda t: t == 40) >= 0.02
-    assert share(values, lambda t: t > 40) >= 0.1
+    assert share(values, lambda t: t == 1) >= 0.05
+    assert share(values, lambda t: t == 40) >= 0.05
+    assert share(values, lambda t: t > 40) >= 0.2
     assert max(values) == 80
     assert max(draws(snap.partitions(8, exemplars=40))) == 8
 
