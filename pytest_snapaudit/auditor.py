@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 
@@ -16,7 +16,7 @@ from pytest_snapaudit.engine.snapshot import SnapshotPair
 from pytest_snapaudit.examples import current_example
 from pytest_snapaudit.explorer import Explorer
 from pytest_snapaudit.recording import Record, SnapshotRecorder
-from pytest_snapaudit.requests import DEFAULT_SNAPSHOTS, resolve
+from pytest_snapaudit.requests import DEFAULT_SNAPSHOTS, AuditOptions, resolve
 from pytest_snapaudit.store import JSON
 
 __tracebackhide__ = True  # frames of this module say nothing to the author of a test
@@ -60,6 +60,8 @@ class PrivacyAuditor(Explorer):
         name: str | None = None,
         attacks: Any = (),
         side_channels: Any = (),
+        claim_curve: Callable[[float], float] | None = None,
+        stop_early: bool = False,
         executor: Executor | None = None,
     ) -> AuditResult:
         """Audit a mechanism on one pair of neighbours and fail the test if its claim is refuted.
@@ -89,8 +91,13 @@ class PrivacyAuditor(Explorer):
             estimator: ``"auto"``, ``"dp"`` or ``"gdp"``.
             name: of the audit, printed in reports; also tells apart the random streams of two audits that are
                 equal otherwise.
-            attacks: further scores to try, a mapping of name to a function from (n, d) outputs to n numbers.
+            attacks: further scores to try, a mapping of name to a function from (n, d) outputs to n numbers; what
+                ``pytest_snapaudit_attacks`` hooks return is tried beside them.
             side_channels: ``"low-bit"`` and ``"timing"``, opt-in.
+            claim_curve: a function of epsilon that returns the delta claimed at the same noise, for mechanisms that
+                have no ``claim_curve`` of their own.
+            stop_early: end a passing audit once a violation has become unlikely; the result says so, and its ceiling
+                is that of the trials counted. It costs power, never validity.
             executor: runs blocks of trials; the result does not depend on it.
 
         Returns:
@@ -109,22 +116,27 @@ class PrivacyAuditor(Explorer):
         running = self._running("check")
         example = current_example(getattr(running.item, "obj", None))
         request = resolve(
+            "check",
             running,
             self._options,
             mechanism,
             neighbours,
-            epsilon=epsilon,
-            delta=delta,
-            views=views,
-            scope=scope,
-            n_trials=n_trials,
-            n_snapshots=n_snapshots,
-            correction=correction,
-            estimator=estimator,
-            name=name,
-            attacks=attacks,
-            side_channels=side_channels,
-            executor=executor,
+            AuditOptions(
+                epsilon=epsilon,
+                delta=delta,
+                views=views,
+                scope=scope,
+                n_trials=n_trials,
+                n_snapshots=n_snapshots,
+                correction=correction,
+                estimator=estimator,
+                name=name,
+                attacks=attacks,
+                side_channels=side_channels,
+                claim_curve=claim_curve,
+                stop_early=stop_early,
+                executor=executor,
+            ),
             in_example=example is not None,
         )
         try:
@@ -141,23 +153,14 @@ class PrivacyAuditor(Explorer):
         self,
         mechanism: Any,
         neighbours: Any,
-        *,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        views: Any = None,
-        scope: str | None = None,
-        n_trials: int | None = None,
-        n_snapshots: int | None = None,
-        correction: str = "auto",
-        estimator: str = "auto",
-        name: str | None = None,
-        attacks: Any = (),
-        side_channels: Any = (),
-        executor: Executor | None = None,
+        **options: Unpack[AuditOptions],
     ) -> AuditResult:
         """Audit as :meth:`check` does, but never fail the test; alone this does not count as an audit.
 
         The bound holds at the test's confidence for this measurement taken by itself.
+
+        Args:
+            mechanism, neighbours, options: as :meth:`check`.
 
         Raises:
             InvalidClaim, TypeError, ValueError, MechanismError, VacuousAudit: as :meth:`check`.
@@ -165,22 +168,12 @@ class PrivacyAuditor(Explorer):
         running = self._running("measure")
         example = current_example(getattr(running.item, "obj", None))
         request = resolve(
+            "measure",
             running,
             self._options,
             mechanism,
             neighbours,
-            epsilon=epsilon,
-            delta=delta,
-            views=views,
-            scope=scope,
-            n_trials=n_trials,
-            n_snapshots=n_snapshots,
-            correction=correction,
-            estimator=estimator,
-            name=name,
-            attacks=attacks,
-            side_channels=side_channels,
-            executor=executor,
+            options,
             in_example=example is not None,
         )
         key = ("measure", request.key())

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
@@ -16,7 +15,7 @@ from pytest_snapaudit.engine.sensitivity import SensitivityFinding, check_sensit
 from pytest_snapaudit.examples import current_example
 from pytest_snapaudit.names import DISABLED, ITEM, OPTIONS
 from pytest_snapaudit.report import failure
-from pytest_snapaudit.requests import AuditRequest, resolve
+from pytest_snapaudit.requests import AuditOptions, AuditRequest, resolve
 from pytest_snapaudit.session import RunningTest, running_test
 
 if TYPE_CHECKING:
@@ -42,18 +41,7 @@ class Explorer:
         build: Callable[[Any], Any],
         *,
         examples: int = 100,
-        epsilon: float | None = None,
-        delta: float | None = None,
-        views: Any = None,
-        scope: str | None = None,
-        n_trials: int | None = None,
-        n_snapshots: int | None = None,
-        correction: str = "auto",
-        estimator: str = "auto",
-        name: str | None = None,
-        attacks: Any = (),
-        side_channels: Any = (),
-        executor: Executor | None = None,
+        **options: Unpack[AuditOptions],
     ) -> SearchResult:
         """Search a space of configurations for the worst one and check that one, without ``@given``.
 
@@ -67,9 +55,8 @@ class Explorer:
             build: ``build(configuration)`` returns (mechanism, neighbours), or (mechanism, neighbours,
                 :class:`~pytest_snapaudit.engine.claim.PrivacyClaim`); it may call ``hypothesis.assume``.
             examples: number of draws.
-            epsilon, delta: claimed, where ``build`` returns no claim; else resolved as in :meth:`check`.
-            views, scope, n_trials, n_snapshots, correction, estimator, name, attacks, side_channels, executor: as in
-                :meth:`check`.
+            options: keywords of :meth:`~pytest_snapaudit.auditor.PrivacyAuditor.check`; ``epsilon`` and ``delta``
+                count where ``build`` returns no claim.
 
         Returns:
             The worst configuration, its result and the trace of the search, unless the test fails.
@@ -93,30 +80,22 @@ class Explorer:
         from pytest_snapaudit import search as searching  # noqa: PLC0415 - loads Hypothesis
 
         def audited(mechanism: Any, neighbours: Any, claim: PrivacyClaim | None) -> AuditRequest:
-            return resolve(
-                running,
-                self._options,
-                mechanism,
-                neighbours,
-                epsilon=epsilon if claim is None else claim.epsilon,
-                delta=delta if claim is None else claim.delta,
-                views=views,
-                scope=scope,
-                n_trials=n_trials,
-                n_snapshots=n_snapshots,
-                correction=correction,
-                estimator=estimator,
-                name=name,
-                attacks=attacks,
-                side_channels=side_channels,
-                executor=executor,
-                in_example=False,
-            )
+            stated = options
+            if claim is not None:
+                stated = {**options, "epsilon": claim.epsilon, "delta": claim.delta}
+            return resolve("search", running, self._options, mechanism, neighbours, stated, in_example=False)
 
         alpha = (1.0 - running.confidence(self._options)) / running.budget.max_checks
         search = searching.Search(audited, build, alpha)
         count = positive_integer("search", "examples", examples)
-        searching.run(search, running, strategy, examples=count, run_seed=self._options.seed, name=name or "")
+        searching.run(
+            search,
+            running,
+            strategy,
+            examples=count,
+            run_seed=self._options.seed,
+            name=options.get("name") or "",
+        )
         worst = search.worst()
         result = judging.judge(running, self._options, worst.request, None)
         running.checks += 1

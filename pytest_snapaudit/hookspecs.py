@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
     from pytest_snapaudit.engine.mechanism import Mechanism, Sampler
     from pytest_snapaudit.engine.result import AuditResult
+
+    Attack = Callable[[Any], Any]
 
 
 @pytest.hookspec(firstresult=True)
@@ -33,6 +36,32 @@ def pytest_snapaudit_as_mechanism(obj: object) -> Mechanism[object] | Sampler[ob
                     name=type(obj).__name__,
                     claim=PrivacyClaim(obj.epsilon),
                 )
+    """
+
+
+@pytest.hookspec
+def pytest_snapaudit_attacks(item: pytest.Item, mechanism: object) -> Mapping[str, Attack] | None:
+    """Attacks of your own, tried on every mechanism beside those that are built in.
+
+    An attack maps n outputs to n numbers; events "above" and "at most" a threshold, and single values, are tried on
+    them. The best of all attacks is chosen on tuning trials, so that a further one costs time, never validity.
+
+    Args:
+        item: the test that audits.
+        mechanism: what it audits, after ``pytest_snapaudit_as_mechanism``.
+
+    Returns:
+        A mapping of name to a function from (n, d) outputs to (n,) numbers, or None. An attack that the test itself
+        passes under the same name wins.
+
+    In conftest.py::
+
+        def digits_of(outputs):
+            return outputs[:, 0] % 10
+
+        def pytest_snapaudit_attacks(item, mechanism):
+            if "digits" in item.keywords:
+                return {"last digit": digits_of}
     """
 
 

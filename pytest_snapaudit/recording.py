@@ -81,6 +81,8 @@ class SnapshotRecorder:
         record_missing = mode == "new" and isinstance(failure, SnapshotMissing | SnapshotStale)
         if mode != "all" and not record_missing:
             if failure is not None:
+                if in_example and isinstance(failure, SnapshotMissing | SnapshotStale):
+                    failure = type(failure)(_outside_the_table(name, failure))
                 raise failure.with_traceback(None) from None  # the message says it all
             assert stored is not None
             self._pairs[key] = stored

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 from pytest_snapaudit import profile
 from pytest_snapaudit.arguments import positive_integer
@@ -17,11 +19,30 @@ from pytest_snapaudit.engine.screen import Screening, can_settle, screen
 from pytest_snapaudit.engine.seeding import Digest, digest
 from pytest_snapaudit.options import RunOptions
 from pytest_snapaudit.session import RunningTest
-from pytest_snapaudit.subjects import as_mechanism, cache_key, configuration_digest
+from pytest_snapaudit.subjects import as_mechanism, attacks_on, cache_key, configuration_digest
 
 __tracebackhide__ = True  # frames of this module say nothing to the author of a test
 
 DEFAULT_SNAPSHOTS = 2_000
+
+
+class AuditOptions(TypedDict, total=False):
+    """Keywords of :meth:`~pytest_snapaudit.auditor.PrivacyAuditor.check`, explained there."""
+
+    epsilon: float | None
+    delta: float | None
+    views: Any
+    scope: str | None
+    n_trials: int | None
+    n_snapshots: int | None
+    correction: str
+    estimator: str
+    name: str | None
+    attacks: Any
+    side_channels: Any
+    claim_curve: Any
+    stop_early: bool
+    executor: Executor | None
 
 
 @dataclass(frozen=True)
@@ -98,55 +119,71 @@ class AuditRequest:
 
 
 def resolve(
+    method: str,
     running: RunningTest,
     session: RunOptions,
     obj: Any,
     neighbours: Any,
+    options: AuditOptions,
     *,
-    epsilon: object,
-    delta: object,
-    views: Any,
-    scope: str | None,
-    n_trials: object,
-    n_snapshots: object,
-    correction: str,
-    estimator: str,
-    name: object,
-    attacks: Any,
-    side_channels: Any,
-    executor: Executor | None,
     in_example: bool,
 ) -> AuditRequest:
     """Resolve the arguments of :meth:`~pytest_snapaudit.auditor.PrivacyAuditor.check`.
 
     Args:
+        method: its name, for messages.
+        running: the test that asks; its markers and hooks are heard.
+        session: options of the command line and the ini file.
+        obj, neighbours, options: the arguments.
         in_example: whether it was called in a Hypothesis example.
 
     Raises:
         InvalidClaim: if nothing states a claim, or one is out of range.
         TypeError, ValueError: if another argument is not accepted.
     """
+    _refuse_unknown(method, options)
+    name = options.get("name")
     if name is not None and not isinstance(name, str):
-        msg = f"check: name must be a string, got {name!r} of type {type(name).__name__}."
+        msg = f"{method}: name must be a string, got {name!r} of type {type(name).__name__}."
         raise TypeError(msg)
     mechanism = as_mechanism(obj, running.item.config)
     settings = running.settings
-    claim = resolve_claim(epsilon, delta, settings, mechanism, name or mechanism_name(mechanism))
-    asked_trials = None if n_trials is None else positive_integer("check", "n_trials", n_trials)
-    asked_rows = None if n_snapshots is None else positive_integer("check", "n_snapshots", n_snapshots)
+    claim = resolve_claim(
+        options.get("epsilon"), options.get("delta"), settings, mechanism, name or mechanism_name(mechanism)
+    )
+    asked_trials = _count(method, "n_trials", options.get("n_trials"))
+    asked_rows = _count(method, "n_snapshots", options.get("n_snapshots"))
     of_profile = profile.TRIALS if in_example and profile.is_active() else None
     stated = session.cli_trials or asked_trials or settings.n_trials or session.ini_trials
-    options: dict[str, Any] = {
+    views = options.get("views")
+    resolved: dict[str, Any] = {
         "n_trials": stated or of_profile,
         "n_snapshots": asked_rows or settings.n_snapshots or DEFAULT_SNAPSHOTS,
         "views": settings.views if views is None else views,
-        "scope": "pipeline" if scope is None else scope,
-        "correction": correction,
-        "estimator": estimator,
+        "scope": options.get("scope") or "pipeline",
+        "correction": options.get("correction", "auto"),
+        "estimator": options.get("estimator", "auto"),
         "name": name,
-        "attacks": attacks,
-        "side_channels": side_channels,
+        "attacks": attacks_on(mechanism, options.get("attacks", ()), running.item),
+        "side_channels": options.get("side_channels", ()),
     }
-    identity = configuration_digest(obj, mechanism, neighbours, claim, options)
+    for optional in ("claim_curve", "stop_early"):
+        if options.get(optional):
+            resolved[optional] = options[optional]
+    identity = configuration_digest(obj, mechanism, neighbours, claim, resolved)
     seed = (session.seed, digest(running.nodeid).value, digest(name or "").value, identity.value)
-    return AuditRequest(mechanism, neighbours, claim, options, executor, identity, seed)
+    return AuditRequest(mechanism, neighbours, claim, resolved, options.get("executor"), identity, seed)
+
+
+def _refuse_unknown(method: str, options: Mapping[str, Any]) -> None:
+    accepted = AuditOptions.__annotations__
+    for keyword in options:
+        if keyword not in accepted:
+            near = difflib.get_close_matches(keyword, accepted, n=1)
+            meant = f"did you mean {near[0]}? " if near else ""
+            msg = f"{method} got an unknown argument {keyword}; {meant}It takes {', '.join(accepted)}."
+            raise TypeError(msg)
+
+
+def _count(method: str, name: str, value: object) -> int | None:
+    return None if value is None else positive_integer(method, name, value)

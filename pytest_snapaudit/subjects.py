@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
+from pytest_snapaudit.engine.audit import validate_attacks
 from pytest_snapaudit.engine.mechanism import Mechanism, Sampler
 from pytest_snapaudit.engine.seeding import Digest, digest
 from pytest_snapaudit.engine.snapshot import SnapshotPair
@@ -52,6 +54,28 @@ def as_mechanism(obj: object, config: pytest.Config) -> Mechanism[Any] | Sampler
         "from_callable, or implement the pytest_snapaudit_as_mechanism hook."
     )
     raise TypeError(msg)
+
+
+def attacks_on(mechanism: object, asked: Any, item: pytest.Item) -> Any:
+    """The attacks a test asks for, and those of ``pytest_snapaudit_attacks`` hooks under other names.
+
+    Raises:
+        TypeError: if a hook returns something other than a mapping of name to function.
+    """
+    found: dict[str, Callable[..., Any]] = {}
+    for answer in item.ihook.pytest_snapaudit_attacks(item=item, mechanism=mechanism):
+        if not isinstance(answer, Mapping) or not all(callable(attack) for attack in answer.values()):
+            msg = (
+                f"a pytest_snapaudit_attacks hook returned {answer!r} of type {type(answer).__name__}; it must return "
+                "a mapping of name to a function from (n, d) outputs to n numbers, or None."
+            )
+            raise TypeError(msg)
+        found.update(answer)
+    if not found:
+        return asked
+    if isinstance(asked, Mapping):
+        return {**found, **asked}
+    return (*validate_attacks(found), *validate_attacks(asked))
 
 
 def _accepted(obj: object) -> bool:

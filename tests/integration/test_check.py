@@ -324,3 +324,50 @@ def test_a_mechanism_error_shows_its_cause_and_not_the_engine(audits):
     )
     run.result.assert_outcomes(failed=1)
     run.result.stdout.fnmatch_lines(["*ZeroDivisionError: no records", "*MechanismError: *"])
+
+
+def test_early_stop_a_claim_curve_and_a_measurement_take_the_engines_options(audits):
+    run = audits(
+        """
+        from dp_icl.calibration import classical_gaussian_sigma
+        from pytest_snapaudit.engine.noise import GaussianNoise
+
+        class Classical:
+            deterministic = True
+            noise = GaussianNoise(classical_gaussian_sigma(1.0, 1e-5, sensitivity=1.0))
+            claimed_views = {"white-box"}
+            def clean(self, dataset, rng):
+                return np.asarray(float(sum(dataset)))
+            def privatize(self, clean, rng):
+                return clean + rng.normal(0.0, self.noise.sigma, clean.shape)
+
+        def overpromised(epsilon):
+            return 1e-5 if epsilon >= 1 else 1e-9
+
+        @privacy_audit(epsilon=1.0, delta=1e-5, max_checks=2)
+        def test_curves(privacy_auditor):
+            modest = privacy_auditor.check(Classical(), PAIR, claim_curve=lambda epsilon: 1.0)
+            assert modest.verdict.name == "CONSISTENT"
+            privacy_auditor.check(Classical(), PAIR, claim_curve=overpromised)
+
+        @privacy_audit(epsilon=8.0, n_trials=100_000, max_checks=2)
+        def test_early(privacy_auditor):
+            stopped = privacy_auditor.check(LaplaceSum(1.0), PAIR, epsilon=2.0, stop_early=True)
+            whole = privacy_auditor.check(LaplaceSum(1.0), PAIR, epsilon=2.0)
+            assert stopped.n_trials < whole.n_trials == 100_000
+            assert privacy_auditor.measure(LaplaceSum(1.0), PAIR, epsilon=2.0, stop_early=True).n_trials < 100_000
+
+        @privacy_audit(epsilon=1.0)
+        def test_misspelled(privacy_auditor):
+            privacy_auditor.measure(LaplaceSum(1.0), PAIR, n_trial=500)
+        """,
+        trials=None,
+    )
+    run.result.assert_outcomes(failed=2, passed=1)
+    run.result.stdout.fnmatch_lines(
+        [
+            "*PrivacyViolation: *",
+            "*TypeError: measure got an unknown argument n_trial; did you mean n_trials? It takes *",
+        ]
+    )
+    assert run.verdicts()["test_it.py::test_curves"] == "VIOLATION"

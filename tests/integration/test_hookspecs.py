@@ -50,6 +50,63 @@ def test_what_the_hook_returns_is_checked(audits, pytester):
     )
 
 
+DIGITS = """
+    import pytest
+    def digit_sampler(shown):
+        # the last digit tells the sides apart, the value itself does not
+        def sample(dataset, n, rng):
+            digits = rng.integers(0, 10, n) if not shown else np.where(rng.random(n) < 0.9, dataset[0], 9 - dataset[0])
+            return rng.integers(0, 10**6, n) * 10.0 + digits
+        return from_sampler(sample, name="digits")
+    """
+
+
+def test_an_attack_of_a_hook_is_tried_on_every_mechanism(audits, pytester):
+    pytester.makeconftest(_example(hookspecs.pytest_snapaudit_attacks))
+    pytester.makeini("[pytest]\nmarkers = digits\n")
+    run = audits(
+        DIGITS
+        + """
+    @pytest.mark.digits
+    @privacy_audit(epsilon=1.0)
+    def test_leaking(privacy_auditor):
+        privacy_auditor.check(digit_sampler(True), ((3,), (4,)))
+
+    @pytest.mark.digits
+    @privacy_audit(epsilon=1.0)
+    def test_private(privacy_auditor):
+        assert privacy_auditor.check(digit_sampler(False), ((3,), (4,))).epsilon_lower < 0.1
+
+    @pytest.mark.digits
+    @privacy_audit(epsilon=1.0)
+    def test_named_by_the_test_too(privacy_auditor):
+        own = {"last digit": lambda rows: rows[:, 0]}
+        result = privacy_auditor.check(digit_sampler(True), ((3,), (4,)), attacks=own)
+        assert result.epsilon_lower < 1.0
+
+    @privacy_audit(epsilon=1.0)
+    def test_without_the_attack(privacy_auditor):
+        privacy_auditor.check(digit_sampler(True), ((3,), (4,)))
+    """
+    )
+    assert run.verdicts() == {
+        "test_it.py::test_leaking": "VIOLATION",
+        "test_it.py::test_private": "CONSISTENT",
+        "test_it.py::test_named_by_the_test_too": "CONSISTENT",
+        "test_it.py::test_without_the_attack": "CONSISTENT",
+    }
+    run.result.stdout.fnmatch_lines(["*last digit*"])
+
+
+def test_what_the_attacks_hook_returns_is_checked(audits, pytester):
+    pytester.makeconftest("def pytest_snapaudit_attacks(item, mechanism): return ['digit']")
+    run = audits("def test_it(privacy_auditor): privacy_auditor.check(LaplaceSum(1.0), PAIR, epsilon=1.0)")
+    run.result.assert_outcomes(failed=1)
+    run.result.stdout.fnmatch_lines(
+        ["*TypeError: a pytest_snapaudit_attacks hook returned *'digit'* of type list;*"]
+    )
+
+
 def test_every_new_result_is_announced_before_it_fails_the_test(audits, pytester):
     pytester.makeconftest(_example(hookspecs.pytest_snapaudit_result))
     run = audits(

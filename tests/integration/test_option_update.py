@@ -178,6 +178,45 @@ def test_recording_is_refused_inside_given_and_loading_is_not(audits, pytester):
     audits(suite).result.assert_outcomes(passed=2)
 
 
+def test_drawing_outside_the_recorded_table_says_what_to_do(audits):
+    suite = """
+    from hypothesis import example, given, settings, strategies as st
+
+    ROWS = 0
+
+    def record(dataset, size, rng):
+        global ROWS
+        ROWS += size
+        return np.full((size, 1), float(dataset))
+
+    def entry(privacy_auditor, partitions):
+        return privacy_auditor.snapshot("votes", record, (0, 1), inputs={"T": partitions}, size=10)
+
+    def test_table(privacy_auditor):
+        entry(privacy_auditor, 2)
+
+    @settings(max_examples=3, database=None)
+    @example(2)
+    @given(st.just(3))
+    def test_it(privacy_auditor, partitions):
+        entry(privacy_auditor, partitions)
+
+    def test_nothing_was_recorded_in_the_example():
+        assert ROWS in (0, 20)
+    """
+    audits(suite, "--snapaudit-update=new", "-k", "table").result.assert_outcomes(passed=1, deselected=2)
+    run = audits(suite)
+    run.result.assert_outcomes(passed=2, failed=1)
+    run.result.stdout.fnmatch_lines(
+        [
+            "*SnapshotStale: snapshot 'votes': a Hypothesis example asks for clean outputs that are not recorded, and "
+            "none are recorded per example. Declare a table of neighbours, record all of it in a fixture "
+            "(pytest --snapaudit-update=new), and draw from the table: st.sampled_from(table).",
+            "*T: 2 -> 3*",
+        ]
+    )
+
+
 def test_recording_in_ci_is_announced(audits, monkeypatch, pytester):
     pytester.makepyfile(test_it="def test_nothing(): pass")
     audits(None).result.stdout.no_fnmatch_line("snapaudit: recording*")

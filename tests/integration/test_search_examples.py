@@ -11,6 +11,36 @@ from hypothesis import assume, event, example, given, settings, strategies as st
 FLAKY_RUNS = int(os.environ.get("SNAPAUDIT_FLAKY_RUNS", "50"))
 
 
+def test_hypothesis_is_told_how_far_the_loss_lies_above_the_claim(audits):
+    run = audits(
+        HEAD
+        + """
+import hypothesis
+OBSERVED = {}
+
+@privacy_audit(epsilon=9.0, delta=0.0)
+@settings(phases=[hypothesis.Phase.explicit], database=None)
+@example(0.5)
+@example(1.0)
+@example(2.0)
+@example(3.0)
+@given(st.floats(0, 3))
+def test_it(privacy_auditor, loss):
+    told = lambda observation, label: OBSERVED.update({(loss, label): observation})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hypothesis, "target", told)
+        privacy_auditor.check(LaplaceSum(loss), PAIR)
+
+def test_told():
+    assert OBSERVED.keys() == {(loss, "privacy loss above the claim, check 1") for loss in (0.5, 1.0, 2.0, 3.0)}
+    for (loss, _), observed in OBSERVED.items():
+        assert abs(observed - (loss - 9.0)) < 0.25 * loss + 0.1
+""",
+        trials=8_000,
+    )
+    run.result.assert_outcomes(passed=2)
+
+
 def test_every_check_of_an_example_has_its_own_label_and_users_may_have_theirs(audits):
     run = audits(
         HEAD
