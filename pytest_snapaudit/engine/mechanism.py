@@ -8,7 +8,6 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
-import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
@@ -77,18 +76,11 @@ class Sampler(Generic[D]):
             return self.fn(dataset, n, rng)
         return [_outcome(self.fn, dataset) for _ in range(n)]
 
-    def sample_timed(self, dataset: D, n: int, rng: Generator) -> tuple[Any, NDArray[np.float64]]:
-        """``n`` outputs with the seconds each call took (batched: an equal share of the call)."""
+    def call_timed(self, dataset: D) -> tuple[Any, float]:
+        """One output of a function of one, and the seconds it took."""
         started = time.perf_counter()
-        if self.batched:
-            outputs = self.fn(dataset, n, rng)
-            return outputs, np.full(n, (time.perf_counter() - started) / n)
-        outputs, seconds = [], np.empty(n)
-        for i in range(n):
-            started = time.perf_counter()
-            outputs.append(_outcome(self.fn, dataset))
-            seconds[i] = time.perf_counter() - started
-        return outputs, seconds
+        output = _outcome(self.fn, dataset)
+        return output, time.perf_counter() - started
 
 
 def _outcome(fn: Callable[[Any], Any], dataset: object) -> Any:

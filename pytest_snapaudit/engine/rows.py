@@ -31,7 +31,8 @@ from pytest_snapaudit.engine.simulation import (
     MixedCleanSource,
     Source,
     SteadySource,
-    draw_encoded,
+    draw_raw,
+    encode,
     run_tasks,
 )
 from pytest_snapaudit.engine.subject import Subject
@@ -83,7 +84,7 @@ def hit_rates(
         source: Source = FixedRowsSource(task.mechanism, np.repeat(task.rows, draws, axis=0))
         if isinstance(task.pilot, SteadySource):
             source = replace(task.pilot, source=source)
-        encoded = draw_encoded(source, layouts, size * draws, rng)
+        encoded = encode(draw_raw(source, size * draws, rng), layouts, size * draws)
         for view, event in events.items():
             hits[view] += event.hits(encoded[view]).reshape(size, draws).sum(axis=1)
     return {view: of_view / task.draws for view, of_view in hits.items()}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from pytest_snapaudit.engine.errors import MechanismError
 from pytest_snapaudit.engine.mechanism import BLACK_BOX, WHITE_BOX, Sampler, mechanism_name
-from pytest_snapaudit.engine.outcomes import Layout, Raised, Rows, as_batch
+from pytest_snapaudit.engine.outcomes import Layout, Raised, Rows
 from pytest_snapaudit.engine.seeding import BLOCK, block_generator, legacy_generators_seeded
 
 Task = TypeVar("Task")
@@ -33,10 +33,7 @@ class Drawable(Protocol):
 
 @dataclass(frozen=True)
 class SamplerSource:
-    """Whole outputs of a sampler on one dataset.
-
-    ``timed`` adds the elapsed time of each call as a last column of its own view.
-    """
+    """Whole outputs of a sampler on one dataset."""
 
     sampler: Sampler[Any]
     dataset: Any
@@ -55,12 +52,7 @@ class TimedSource:
 
     def draw(self, n: int, rng: Generator) -> dict[str, Any]:
         """Raw outputs per view, each paired with its elapsed time."""
-        outputs, seconds = self.sampler.sample_timed(self.dataset, n, rng)
-        batch = as_batch(outputs, n)
-        if isinstance(batch, Raised):
-            return {BLACK_BOX: batch}
-        listed = batch if isinstance(batch, list) else list(batch)
-        return {BLACK_BOX: [(o, float(s)) for o, s in zip(listed, seconds, strict=True)]}
+        return {BLACK_BOX: [self.sampler.call_timed(self.dataset) for _ in range(n)]}
 
 
 @dataclass(frozen=True)
@@ -220,14 +212,29 @@ def draw_raw(source: Source, n: int, rng: Generator) -> dict[str, Any]:
             return {WHITE_BOX: Raised(raised), BLACK_BOX: Raised(raised)}
 
 
-def draw_encoded(source: Source, layouts: dict[str, Layout], n: int, rng: Generator) -> dict[str, Rows]:
+def encode(raw: dict[str, Any], layouts: dict[str, Layout], n: int) -> dict[str, Rows]:
     """(n, d) outputs per view that has a layout; views that are the same object are encoded alike, once."""
-    raw = draw_raw(source, n, rng)
     encoded: dict[str, Rows] = {}
     for view, layout in layouts.items():
         same = [seen for seen in encoded if raw[seen] is raw[view] and layouts[seen] == layout]
         encoded[view] = encoded[same[0]] if same else layout.encode(raw[view], n)
     return encoded
+
+
+def draw_timed_in_turns(
+    sources: tuple[TimedSource, TimedSource], n: int, order: Generator, rng: Generator
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Raw outputs on both sides, one call of each in turn, which first at random.
+
+    The clock of a machine drifts; sides timed one after the other would differ by the drift alone.
+    """
+    outputs: tuple[list[Any], list[Any]] = ([], [])
+    with legacy_generators_seeded(rng):
+        for first in order.integers(2, size=n).tolist():
+            for side in (first, 1 - first):
+                source = sources[side]
+                outputs[side].append(source.sampler.call_timed(source.dataset))
+    return {BLACK_BOX: outputs[0]}, {BLACK_BOX: outputs[1]}
 
 
 @dataclass(frozen=True)
@@ -242,21 +249,29 @@ class BlockTask:
 
     def raw(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """Raw outputs per view on both sides."""
-        a, b = (
-            draw_raw(source, self.trials, block_generator(self.entropy, self.phase, side, self.block))
-            for side, source in enumerate(self.sources)
-        )
-        return a, b
+        timed = self._timed()
+        return (self._side(0), self._side(1)) if timed is None else timed
 
     def encoded(self, layouts: dict[str, Layout]) -> tuple[dict[str, Rows], dict[str, Rows]]:
-        """(n, d) outputs per view on both sides."""
-        a, b = (
-            draw_encoded(
-                source, layouts, self.trials, block_generator(self.entropy, self.phase, side, self.block)
-            )
-            for side, source in enumerate(self.sources)
-        )
+        """(n, d) outputs per view on both sides; of one side's raw outputs at a time, unless they are timed."""
+        timed = self._timed()
+        if timed is None:
+            a, b = (encode(self._side(side), layouts, self.trials) for side in (0, 1))
+        else:
+            a, b = (encode(raw, layouts, self.trials) for raw in timed)
         return a, b
+
+    def _side(self, side: int) -> dict[str, Any]:
+        return draw_raw(self.sources[side], self.trials, self._generator(side))
+
+    def _timed(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
+        a, b = self.sources
+        if not isinstance(a, TimedSource) or not isinstance(b, TimedSource):
+            return None
+        return draw_timed_in_turns((a, b), self.trials, self._generator(0), self._generator(1))
+
+    def _generator(self, side: int) -> Generator:
+        return block_generator(self.entropy, self.phase, side, self.block)
 
 
 def block_tasks(

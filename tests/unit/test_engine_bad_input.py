@@ -193,6 +193,12 @@ def test_an_attack_returns_one_score_per_output():
         run(attacks={"mean": np.mean})
 
 
+def test_an_attack_that_raises_is_named():
+    with pytest.raises(IndexError) as caught:
+        run(attacks={"fourth column": lambda rows: rows[:, 3]})
+    assert caught.value.__notes__ == ["raised by the attack 'fourth column' on outputs of shape (250, 1)"]
+
+
 def test_side_channels_are_a_collection_of_known_names():
     for wrong in ("low-bit", 5, None):
         with pytest.raises(

@@ -193,6 +193,8 @@ def test_log_ratio_cells_are_half_open_above():
     assert score.describe("==", 0.25) == "output in (1, 2]"
     many = LogRatio(Coordinate(0, SINGLE), np.arange(9.0), np.array([1.0, 0.0] * 5))
     assert many.describe(">", 0.5) == "output in (-inf, 0] or (1, 2] or (3, 4] or 2 more intervals"
+    atom = LogRatio(Coordinate(0, SINGLE), np.array([np.nextafter(0.5, 0), 0.5]), np.array([0.0, 1.0, 0.0]))
+    assert atom.describe(">", 0.5) == "output in {0.5}"
 
 
 def test_log_ratios_are_shrunken_log_ratios_of_counts():

@@ -101,7 +101,7 @@ def test_float32_rows_are_exact_in_float32():
 
 @pytest.mark.parametrize("adjacency", ADJACENCIES)
 def test_vectors(adjacency):
-    drawn = draws(snap.neighbouring_vectors(adjacency=adjacency, clip_norm=2.0))
+    drawn = draws(snap.neighbouring_vectors(adjacency=adjacency, clip_norm=2.0), 1000)
 
     def norms(pair):
         return [math.hypot(*row) for row in pair.canary if not any(map(is_nan, row))]
@@ -109,7 +109,7 @@ def test_vectors(adjacency):
     assert share(drawn, lambda p: any(any(map(is_nan, row)) for row in p.canary)) >= 0.05
     assert share(drawn, lambda p: any(norm > 3.0 for norm in norms(p))) >= 0.1
     assert share(drawn, lambda p: any(math.isclose(norm, 2.0) for norm in norms(p))) >= 0.1
-    assert share(drawn, lambda p: any(not any(row) for row in p.canary)) >= 0.05
+    assert share(drawn, lambda p: any(not any(row) for row in p.canary)) >= 0.1
     assert {len(row) for pair in drawn for row in pair.canary} == set(range(1, 9))
     assert all(len({len(row) for side in pair for row in side}) == 1 for pair in drawn)
 

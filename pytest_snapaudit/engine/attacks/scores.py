@@ -6,6 +6,7 @@ means. Scores with parameters are fitted on tuning trials only.
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -255,11 +256,17 @@ class LogRatio(Score):
         edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
         changes = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
         ranges = [
-            f"({_edge(edges[start])}, {_edge(edges[end])}]"
+            _range_in_words(float(edges[start]), float(edges[end]))
             for start, end in zip(changes[::2], changes[1::2], strict=True)
         ]
         shown = " or ".join(ranges[:3])
         return shown if len(ranges) <= 3 else f"{shown} or {len(ranges) - 3} more intervals"
+
+
+def _range_in_words(above: float, most: float) -> str:
+    if above == math.nextafter(most, -math.inf):
+        return f"{{{_edge(most)}}}"
+    return f"({_edge(above)}, {_edge(most)}]"
 
 
 def _edge(value: float) -> str:
@@ -313,7 +320,11 @@ class UserScore(Score):
     label: str
 
     def __call__(self, rows: Rows) -> NDArray[np.float64]:
-        scores = np.asarray(self.fn(rows), dtype=np.float64)
+        try:
+            scores = np.asarray(self.fn(rows), dtype=np.float64)
+        except Exception as error:
+            error.add_note(f"raised by the attack {self.label!r} on outputs of shape {rows.shape}")
+            raise
         if scores.shape != (len(rows),):
             msg = (
                 f"attack {self.label!r} must return one score per output: expected shape ({len(rows)},), "

@@ -1,0 +1,85 @@
+"""Every attack on laws in which its event is planted, and on the same laws mixed so that both sides are equal.
+
+Power: that the planted event is found and refutes the claim. Null: on the mixture no bound above 0 more often than
+the 99.9 % point of the binomial law of the audits, each of which errs with probability 1 - γ = 5 %.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+
+from pytest_snapaudit.engine.audit import audit
+from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
+from statistical.mechanisms import binomial_point
+from statistical.planted import PLANTED, H
+
+AUDITS, TRIALS = 24, 2_000
+ATTACKS = {"of sines": lambda rows: np.sin(1e3 * rows).sum(axis=1)}
+
+
+def planted(plant):
+    return from_sampler(lambda side, n, rng: plant(rng)[side][:n], name=plant.__name__)
+
+
+def mixed(plant):
+    """The planted law with each output from a side of its own: the sides are equal, and as intricate."""
+
+    def sample(side, n, rng):
+        sides = plant(rng)
+        return np.where(rng.random((n, 1)) < 0.5, sides[0][:n], sides[1][:n])
+
+    return from_sampler(sample, name=f"mixed {plant.__name__}")
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_a_planted_event_refutes_the_claim(plant):
+    assert TRIALS <= H
+    assert audit(planted(plant), (0, 1), PrivacyClaim(0.5), n_trials=TRIALS, seed=5).violated
+
+
+@pytest.mark.parametrize("plant", PLANTED)
+def test_and_on_the_mixture_nothing_is_certified(plant):
+    bounds = [
+        audit(
+            mixed(plant),
+            (0, 1),
+            PrivacyClaim(0.2),
+            confidence=0.95,
+            n_trials=TRIALS,
+            attacks=ATTACKS,
+            side_channels=("low-bit",),
+            seed=(3, i),
+        ).epsilon_lower
+        for i in range(AUDITS)
+    ]
+    assert sum(bound > 0 for bound in bounds) <= binomial_point(AUDITS, 0.05)
+
+
+def test_the_time_of_equal_calls_certifies_nothing_on_a_drifting_clock(monkeypatch):
+    """The machine slows down by half during the audit, which is no difference between the sides."""
+    now, calls = [0.0], [0]
+
+    def steady(dataset):
+        calls[0] += 1
+        now[0] += 1e-6 * (1 + 0.05 * np.random.random()) * (1 + calls[0] / 4_000)
+        return 1
+
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    bounds = []
+    for i in range(AUDITS):
+        calls[0] = 0
+        result = audit(
+            from_callable(steady),
+            (0, 1),
+            PrivacyClaim(0.2),
+            confidence=0.95,
+            n_trials=1_000,
+            side_channels=("timing",),
+            seed=(4, i),
+        )
+        bounds.append(result.epsilon_lower)
+    assert sum(bound > 0 for bound in bounds) <= binomial_point(AUDITS, 0.05)
