@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from pytest_snapaudit.engine.audit import validate_attacks
 from pytest_snapaudit.engine.mechanism import Mechanism, Sampler
 from pytest_snapaudit.engine.seeding import Digest, digest
+from pytest_snapaudit.engine.settings import validate_attacks
 from pytest_snapaudit.engine.snapshot import SnapshotPair
 
 __tracebackhide__ = True  # frames of this module say nothing to the author of a test

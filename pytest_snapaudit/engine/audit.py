@@ -7,29 +7,22 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
-from numbers import Integral, Real
 from typing import Any
 
 from pytest_snapaudit.engine import budget, declaration, diagnostics
-from pytest_snapaudit.engine.attacks.fitting import SIDE_CHANNELS
-from pytest_snapaudit.engine.attacks.scores import Score, UserScore
+from pytest_snapaudit.engine.attacks.scores import Score
 from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.ceiling import ceiling_of_rows, ceiling_of_trials, reason_inconclusive
 from pytest_snapaudit.engine.certificates import static_refusals
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.claim_curve import Curve, RefutedPoint, curve_of
-from pytest_snapaudit.engine.mechanism import DEFAULT_TRIALS, Sampler
 from pytest_snapaudit.engine.outcomes import Rows
 from pytest_snapaudit.engine.result import AuditResult, Verdict, ViewResult
 from pytest_snapaudit.engine.rows import RowsOutcome, audit_rows
-from pytest_snapaudit.engine.seeding import as_entropy
+from pytest_snapaudit.engine.settings import SCOPES, Settings, read_settings, validate_choice
 from pytest_snapaudit.engine.subject import Subject, resolve_subject
-from pytest_snapaudit.engine.trials import Settings, TrialsOutcome, ViewState, audit_trials
+from pytest_snapaudit.engine.trials import TrialsOutcome, ViewState, audit_trials
 from pytest_snapaudit.engine.wiring import probe
-
-CORRECTIONS = ("auto", "clopper-pearson", "bernstein", "betting")
-ESTIMATORS = ("auto", "dp", "gdp")
-SCOPES = ("pipeline", "noise")
 
 
 def audit(
@@ -95,7 +88,7 @@ def audit(
     Source: PAPER §1 (decomposition), STATISTICS (looks, gates, certificates).
     """
     started = time.perf_counter()
-    settings = _settings(
+    settings = read_settings(
         mechanism,
         claim,
         confidence,
@@ -109,7 +102,7 @@ def audit(
         executor,
         stop_early,
     )
-    _check_choice("scope", scope, SCOPES)
+    validate_choice("scope", scope, SCOPES)
     if name is not None and not isinstance(name, str):
         msg = f"name must be a string, got {name!r} of type {type(name).__name__}."
         raise TypeError(msg)
@@ -169,97 +162,6 @@ class _Found:
     pilot: tuple[Rows, Rows] | None
     refuted: Mapping[str, RefutedPoint] = field(default_factory=dict)
     stopped_early: bool = False
-
-
-def _settings(
-    mechanism: Any,
-    claim: Any,
-    confidence: Any,
-    n_trials: Any,
-    n_snapshots: Any,
-    correction: str,
-    estimator: str,
-    seed: Any,
-    attacks: Any,
-    side_channels: Any,
-    executor: Any,
-    stop_early: Any,
-) -> Settings:
-    if not isinstance(claim, PrivacyClaim):
-        msg = f"claim must be a PrivacyClaim, got {claim!r} of type {type(claim).__name__}."
-        raise TypeError(msg)
-    if n_trials is None:
-        n_trials = mechanism.default_trials if isinstance(mechanism, Sampler) else DEFAULT_TRIALS
-    _check_choice("correction", correction, CORRECTIONS)
-    _check_choice("estimator", estimator, ESTIMATORS)
-    if executor is not None and not callable(getattr(executor, "map", None)):
-        msg = f"executor must be a concurrent.futures executor, got {executor!r}."
-        raise TypeError(msg)
-    return Settings(
-        claim=claim,
-        alpha=min(1.0 - validate_confidence(confidence), math.nextafter(1.0, 0.0)),
-        n_trials=validate_count("n_trials", n_trials),
-        n_snapshots=validate_count("n_snapshots", n_snapshots),
-        correction=correction,
-        estimator=estimator,
-        entropy=as_entropy(seed),
-        executor=executor,
-        attacks=validate_attacks(attacks),
-        side_channels=_validate_side_channels(side_channels),
-        stop_early=_validate_flag("stop_early", stop_early),
-    )
-
-
-def _validate_flag(name: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        msg = f"{name} must be True or False, got {value!r}."
-        raise TypeError(msg)
-    return value
-
-
-def validate_confidence(value: Any) -> float:
-    """Return ``value`` as a float if it lies in (0, 1)."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) < 1.0:
-        msg = f"confidence must be a number in (0, 1), got {value!r}."
-        raise ValueError(msg)
-    return float(value)
-
-
-def validate_count(name: str, value: Any, least: int = 100) -> int:
-    """Return ``value`` as an int if it is an integer of at least ``least``."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        msg = f"{name} must be an integer of at least {least}, got {value!r}."
-        raise ValueError(msg)
-    return int(value)
-
-
-def _check_choice(name: str, value: Any, accepted: tuple[str, ...]) -> None:
-    if not isinstance(value, str) or value not in accepted:
-        msg = f"{name} must be one of {', '.join(map(repr, accepted))}, got {value!r}."
-        raise ValueError(msg)
-
-
-def validate_attacks(attacks: Any) -> tuple[Score, ...]:
-    """User-supplied scores as :class:`Score` objects."""
-    if isinstance(attacks, Mapping):
-        attacks = [UserScore(fn, str(label)) for label, fn in attacks.items()]
-    if not isinstance(attacks, Sequence) or isinstance(attacks, str):
-        msg = f"attacks must be a mapping of name to function, got {attacks!r}."
-        raise TypeError(msg)
-    for attack in attacks:
-        if not isinstance(attack, Score) or (isinstance(attack, UserScore) and not callable(attack.fn)):
-            msg = f"attacks must be a mapping of name to function, got {attack!r}."
-            raise TypeError(msg)
-    return tuple(attacks)
-
-
-def _validate_side_channels(side_channels: Any) -> tuple[str, ...]:
-    if isinstance(side_channels, str) or not isinstance(side_channels, Sequence | set | frozenset):
-        msg = f"side_channels must be a collection of {SIDE_CHANNELS}, got {side_channels!r}."
-        raise TypeError(msg)
-    for channel in side_channels:
-        _check_choice("side_channels", channel, SIDE_CHANNELS)
-    return tuple(channel for channel in SIDE_CHANNELS if channel in side_channels)
 
 
 def _of_trials(

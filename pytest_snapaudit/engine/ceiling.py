@@ -13,11 +13,12 @@ from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.estimators import max_detectable_epsilon, trials_needed
 from pytest_snapaudit.engine.looks import PILOT, Look
 from pytest_snapaudit.engine.result import ViewResult
+from pytest_snapaudit.engine.settings import Settings
 from pytest_snapaudit.engine.trials import SPLITS, TUNING_TRIALS
 
 if TYPE_CHECKING:
+    from pytest_snapaudit.engine.settings import Settings
     from pytest_snapaudit.engine.subject import Subject
-    from pytest_snapaudit.engine.trials import Settings
 
 
 def ceiling_of_trials(

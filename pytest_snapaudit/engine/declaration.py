@@ -11,6 +11,7 @@ from scipy.special import chdtr, chdtrc
 
 from pytest_snapaudit.engine.certificates.conditions import shape_p_value, unfit
 from pytest_snapaudit.engine.certificates.residuals import make_frame
+from pytest_snapaudit.engine.clean_stage import SIDES
 from pytest_snapaudit.engine.errors import DeclarationMismatch
 from pytest_snapaudit.engine.families import law_of
 from pytest_snapaudit.engine.goodness_of_fit import (
@@ -32,7 +33,7 @@ from pytest_snapaudit.engine.simulation import (
     LiveCleanSource,
     draw_raw,
 )
-from pytest_snapaudit.engine.subject import SIDES, Subject
+from pytest_snapaudit.engine.subject import Subject
 
 SHARE = 0.1
 """Share of the error probability of an audit that holds a mechanism to its declaration."""

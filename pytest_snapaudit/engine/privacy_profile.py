@@ -24,12 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 from pytest_snapaudit.engine.attacks.choice import choose_event
 from pytest_snapaudit.engine.attacks.event import comparable
 from pytest_snapaudit.engine.attacks.scores import Score
-from pytest_snapaudit.engine.audit import validate_attacks, validate_confidence, validate_count
 from pytest_snapaudit.engine.bounds import clopper_pearson_lower, clopper_pearson_upper
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.mechanism import BLACK_BOX, WHITE_BOX
 from pytest_snapaudit.engine.outcomes import fit_layout
 from pytest_snapaudit.engine.seeding import as_entropy
+from pytest_snapaudit.engine.settings import validate_attacks, validate_confidence, validate_count
 from pytest_snapaudit.engine.simulation import FIRST_LOOK_PHASE, PILOT_PHASE, block_tasks
 from pytest_snapaudit.engine.subject import resolve_subject
 from pytest_snapaudit.engine.wiring import probe

@@ -22,6 +22,7 @@ from pytest_snapaudit.engine.outcomes import Layout, Rows
 from pytest_snapaudit.engine.pilot import Pilot, draw_pilot
 from pytest_snapaudit.engine.result import RateBounds
 from pytest_snapaudit.engine.seeding import BLOCK, block_generator
+from pytest_snapaudit.engine.settings import Settings
 from pytest_snapaudit.engine.simulation import (
     CLEAN_PHASE,
     FIRST_LOOK_PHASE,
@@ -36,7 +37,7 @@ from pytest_snapaudit.engine.simulation import (
     run_tasks,
 )
 from pytest_snapaudit.engine.subject import Subject
-from pytest_snapaudit.engine.trials import Settings, split_alpha
+from pytest_snapaudit.engine.trials import split_alpha
 
 TUNING_DRAWS = 20_000
 """Draws per side from the tuning rows on which the event is chosen."""

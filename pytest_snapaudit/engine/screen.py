@@ -31,7 +31,6 @@ from pytest_snapaudit.engine.attacks.event import Event
 from pytest_snapaudit.engine.attacks.fitting import candidate_scores
 from pytest_snapaudit.engine.attacks.scores import Score
 from pytest_snapaudit.engine.attacks.selection import Goal, best_event
-from pytest_snapaudit.engine.audit import validate_attacks, validate_count
 from pytest_snapaudit.engine.bounds import clopper_pearson_lower, clopper_pearson_upper
 from pytest_snapaudit.engine.certificates import static_refusals
 from pytest_snapaudit.engine.claim import PrivacyClaim
@@ -40,6 +39,7 @@ from pytest_snapaudit.engine.noise import GaussianNoise
 from pytest_snapaudit.engine.outcomes import Layout, Rows, fit_layout
 from pytest_snapaudit.engine.result import AuditResult, RateBounds, Verdict, ViewResult
 from pytest_snapaudit.engine.seeding import as_entropy
+from pytest_snapaudit.engine.settings import validate_attacks, validate_count
 from pytest_snapaudit.engine.simulation import FIRST_LOOK_PHASE, PILOT_PHASE, block_tasks
 from pytest_snapaudit.engine.subject import Subject, resolve_subject
 from pytest_snapaudit.engine.wiring import check_pilot, probe

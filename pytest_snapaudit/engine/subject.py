@@ -8,10 +8,18 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.random import Generator
 from numpy.typing import NDArray
 
-from pytest_snapaudit.engine.errors import DeclarationMismatch, MechanismError, VacuousAudit
+from pytest_snapaudit.engine.clean_stage import (
+    check_shapes,
+    evaluate_many,
+    feasible_pair,
+    first_clean,
+    refuse_if_both_raised,
+    same_array,
+    verify_determinism,
+)
+from pytest_snapaudit.engine.errors import DeclarationMismatch, VacuousAudit
 from pytest_snapaudit.engine.mechanism import (
     BLACK_BOX,
     WHITE_BOX,
@@ -23,9 +31,8 @@ from pytest_snapaudit.engine.mechanism import (
 )
 from pytest_snapaudit.engine.noise import NoiseDeclaration
 from pytest_snapaudit.engine.outcomes import Raised
-from pytest_snapaudit.engine.seeding import block_generator, digest, legacy_generators_seeded
+from pytest_snapaudit.engine.seeding import digest
 from pytest_snapaudit.engine.simulation import (
-    CLEAN_PHASE,
     ConstantSource,
     FixedCleanSource,
     LiveCleanSource,
@@ -35,10 +42,6 @@ from pytest_snapaudit.engine.simulation import (
     TimedSource,
 )
 from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair
-
-SIDES = ("reference", "canary")
-_FEASIBLE_PAIRS = 100
-"""How many pairs of clean outputs are tried for one whose sides differ, in noise scope."""
 
 CleanKind = Literal["none", "fixed", "live", "rows"]
 
@@ -160,15 +163,15 @@ def resolve_subject(
         return _from_snapshots(replace(base, recorded=neighbours), neighbours, scope)
     datasets = _pair(neighbours)
     if scope == "noise":
-        return _fixed(base, _feasible_pair(mechanism, datasets, label, entropy))
+        return _fixed(base, feasible_pair(mechanism, datasets, label, entropy))
     if base.declared_deterministic:
-        rows = [_first_clean(mechanism, dataset, label, entropy) for dataset in datasets]
-        _verify_determinism(mechanism, datasets, rows, label, entropy)
+        rows = [first_clean(mechanism, dataset, label, entropy) for dataset in datasets]
+        verify_determinism(mechanism, datasets, rows, label, entropy)
         return _fixed(base, rows)
     if getattr(mechanism, "clean_batch", None) is not None:
         sources = (LiveCleanSource(mechanism, datasets[0]), LiveCleanSource(mechanism, datasets[1]))
         return replace(base, sources=sources, clean="live", snapshots=0)
-    sides = [_many_cleans(mechanism, dataset, label, entropy, n_snapshots) for dataset in datasets]
+    sides = [evaluate_many(mechanism, dataset, label, entropy, n_snapshots) for dataset in datasets]
     return _from_sides(base, sides, n_snapshots)
 
 
@@ -246,127 +249,15 @@ def _sampler_subject(sampler: Sampler[Any], neighbours: Any, views: Any, label: 
     )
 
 
-def _clean_array(value: Any, label: str) -> NDArray[Any]:
-    if hasattr(value, "detach") and hasattr(value, "cpu"):
-        value = value.detach().cpu().numpy()
-    try:
-        array = np.array(value)
-    except ValueError as error:
-        msg = f"{label}: clean must return an array-like of one shape, got {type(value).__name__}: {error}."
-        raise MechanismError(msg) from error
-    if array.dtype == object:
-        msg = (
-            f"{label}: clean must return numbers or labels, got {type(value).__name__} holding objects; wrap "
-            "whole outputs of arbitrary type with from_sampler or from_callable."
-        )
-        raise MechanismError(msg)
-    return array
-
-
-def _clean(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...], index: int) -> Any:
-    """One clean output, or :class:`Raised`. Both sides share the stream, which couples their randomness."""
-    rng = block_generator(entropy, CLEAN_PHASE, 0, index)
-    with legacy_generators_seeded(rng):
-        return _evaluate(mechanism, dataset, label, rng)
-
-
-def _evaluate(mechanism: Any, dataset: Any, label: str, rng: Generator) -> Any:
-    try:
-        return _clean_array(mechanism.clean(dataset, rng), label)
-    except MechanismError:
-        raise
-    except Exception as raised:
-        return Raised(raised)
-
-
-def _first_clean(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...]) -> Any:
-    return _clean(mechanism, dataset, label, entropy, 0)
-
-
-def _feasible_pair(
-    mechanism: Any, datasets: tuple[Any, Any], label: str, entropy: tuple[int, ...]
-) -> list[Any]:
-    """The first pair of clean outputs, evaluated on a common random stream, that differs between the sides."""
-    pair: list[Any] = []
-    for index in range(_FEASIBLE_PAIRS):
-        pair = [_clean(mechanism, dataset, label, entropy, index) for dataset in datasets]
-        if any(isinstance(clean, Raised) for clean in pair) or not same_array(pair[0], pair[1]):
-            break
-    return pair
-
-
-def _verify_determinism(
-    mechanism: Any, datasets: tuple[Any, Any], rows: list[Any], label: str, entropy: tuple[int, ...]
-) -> None:
-    for side, dataset, row in zip(SIDES, datasets, rows, strict=True):
-        again = _clean(mechanism, dataset, label, entropy, 1)
-        if isinstance(row, Raised) or isinstance(again, Raised):
-            same = type(row) is type(again)
-        else:
-            same = same_array(row, again)
-        if not same:
-            msg = (
-                f"{label}: declared deterministic, but two evaluations of clean on the {side} dataset differ; "
-                "remove deterministic = True (and add clean_batch if it is random)."
-            )
-            raise DeclarationMismatch(msg)
-
-
-def same_array(a: NDArray[Any], b: NDArray[Any]) -> bool:
-    """Equality of arrays in which NaN equals NaN."""
-    floating = a.dtype.kind in "fc" and b.dtype.kind in "fc"
-    return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=floating))
-
-
-def _many_cleans(mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...], n_snapshots: int) -> Any:
-    """Clean outputs for tuning (a quarter) and for certifying, as one array, or :class:`Raised`."""
-    total = n_snapshots + max(n_snapshots // 4, 1)
-    rng = block_generator(entropy, CLEAN_PHASE, 0, 0)
-    with legacy_generators_seeded(rng):
-        values = [_evaluate(mechanism, dataset, label, rng) for _ in range(total)]
-    raised = [value for value in values if isinstance(value, Raised)]
-    if raised:
-        return raised[0] if len(raised) == total else _mixed_failure(label, raised[0], len(raised), total)
-    shapes = {value.shape for value in values}
-    if len(shapes) > 1:
-        msg = f"{label}: clean returned arrays of different shapes for one dataset: {sorted(shapes)}."
-        raise MechanismError(msg)
-    return np.stack(values)
-
-
-def _mixed_failure(label: str, raised: Raised, failures: int, total: int) -> Any:
-    msg = (
-        f"{label}: clean raised {raised.exception!r} in {failures} of {total} evaluations of one dataset; a "
-        "clean stage that sometimes fails can only be audited as a whole, with from_callable."
-    )
-    raise MechanismError(msg) from raised.exception
-
-
-def _both_raised(label: str, sides: list[Any]) -> None:
-    if all(isinstance(side, Raised) for side in sides):
-        msg = f"{label}: clean raises on both datasets ({sides[0].exception!r}); check how it is called."
-        raise MechanismError(msg) from sides[0].exception
-
-
-def _check_shapes(label: str, shapes: list[tuple[int, ...]]) -> None:
-    if len(set(shapes)) > 1:
-        msg = (
-            f"{label}: clean outputs must have one shape on both sides, got {shapes[0]} on the reference and "
-            f"{shapes[1]} on the canary; if the shape itself depends on the data, audit whole outputs with "
-            "from_callable."
-        )
-        raise MechanismError(msg)
-
-
 def _fixed(base: Subject, rows: list[Any]) -> Subject:
-    _both_raised(base.name, rows)
+    refuse_if_both_raised(base.name, rows)
     if any(isinstance(row, Raised) for row in rows):
         sources = tuple(
             ConstantSource(row) if isinstance(row, Raised) else FixedCleanSource(base.mechanism, row)
             for row in rows
         )
         return replace(base, sources=(sources[0], sources[1]))
-    _check_shapes(base.name, [row.shape for row in rows])
+    check_shapes(base.name, [row.shape for row in rows])
     if same_array(rows[0], rows[1]):
         msg = (
             f"{base.name}: the clean outputs of both sides are equal, so the noise stage is the same and nothing "
@@ -381,10 +272,10 @@ def _fixed(base: Subject, rows: list[Any]) -> Subject:
 
 
 def _from_sides(base: Subject, sides: list[Any], snapshots: int) -> Subject:
-    _both_raised(base.name, sides)
+    refuse_if_both_raised(base.name, sides)
     if any(isinstance(side, Raised) for side in sides):
         return _fixed(base, [side if isinstance(side, Raised) else side[0] for side in sides])
-    _check_shapes(base.name, [side.shape[1:] for side in sides])
+    check_shapes(base.name, [side.shape[1:] for side in sides])
     if all(same_array(side, np.broadcast_to(side[:1], side.shape)) for side in sides):
         first, second = sides[0][0], sides[1][0]
         if same_array(first, second):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -21,13 +20,13 @@ from pytest_snapaudit.engine.betting import (
 )
 from pytest_snapaudit.engine.budget import AlphaShares
 from pytest_snapaudit.engine.certificates import Certificate, CertificateBound, Tallies, prepare
-from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.claim_curve import ClaimCurve, RefutedPoint
 from pytest_snapaudit.engine.futility import violation_unlikely
 from pytest_snapaudit.engine.looks import PILOT, Look, schedule
 from pytest_snapaudit.engine.outcomes import Layout, Rows
 from pytest_snapaudit.engine.pilot import TUNING_BYTES, draw_pilot, joined
 from pytest_snapaudit.engine.result import RateBounds
+from pytest_snapaudit.engine.settings import Settings
 from pytest_snapaudit.engine.simulation import (
     FIRST_LOOK_PHASE,
     PILOT_PHASE,
@@ -41,24 +40,6 @@ TUNING_TRIALS = 50_000
 """At most this many trials per side and view are kept for tuning."""
 
 _SINGLE_LOOK_PILOT = 20_000
-
-
-@dataclass(frozen=True)
-class Settings:
-    """What the caller chose; see :func:`~pytest_snapaudit.engine.audit.audit`."""
-
-    claim: PrivacyClaim
-    alpha: float
-    n_trials: int
-    n_snapshots: int
-    correction: str
-    estimator: str
-    entropy: tuple[int, ...]
-    executor: Executor | None
-    attacks: tuple[Score, ...] = ()
-    side_channels: tuple[str, ...] = ()
-    curve: ClaimCurve | None = None
-    stop_early: bool = False
 
 
 @dataclass

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pytest_snapaudit.engine.audit import audit, validate_count
+from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.errors import InvalidClaim, VacuousAudit
 from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
 from pytest_snapaudit.engine.noise import GaussianNoise, LaplaceNoise
 from pytest_snapaudit.engine.result import Verdict
+from pytest_snapaudit.engine.settings import validate_count
 from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair
 from pytest_snapaudit.testing import UNIT_NEIGHBOURS, LaplaceSum
 

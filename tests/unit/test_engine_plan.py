@@ -12,7 +12,7 @@ import pytest
 from pytest_snapaudit.engine import bounds
 from pytest_snapaudit.engine.attacks.event import Event
 from pytest_snapaudit.engine.attacks.scores import UserScore
-from pytest_snapaudit.engine.audit import CORRECTIONS, ESTIMATORS, audit
+from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.budget import AlphaShares, spent, split
 from pytest_snapaudit.engine.ceiling import betting_ceiling, ceiling_of_rows, ceiling_of_trials
 from pytest_snapaudit.engine.claim import PrivacyClaim
@@ -20,6 +20,7 @@ from pytest_snapaudit.engine.looks import schedule
 from pytest_snapaudit.engine.mechanism import from_sampler
 from pytest_snapaudit.engine.noise import GaussianNoise
 from pytest_snapaudit.engine.result import Verdict
+from pytest_snapaudit.engine.settings import CORRECTIONS, ESTIMATORS
 from pytest_snapaudit.engine.trials import split_alpha
 
 BLACK, WHITE = "black-box", "white-box"
