@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,13 +35,14 @@ from pytest_snapaudit.engine.leaves import (
     label_text,
     leaves,
 )
+from pytest_snapaudit.engine.texts import MANY_LABELS, TextReader, fit_reader
 
 __all__ = ["FORM", "KIND_PREFIX", "Layout", "Raised", "Rows", "as_batch", "fit_layout"]
 
 KIND_PREFIX, FORM = "type of ", "form of the output"
 """Names of columns whose values stand for kinds of things."""
 
-_MAX_LABELS, _MAX_PATHS = 1000, 200
+_MAX_LABELS, _MAX_PATHS, _MAX_TEXTS = 1000, 200, 4
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Layout:
         shape_column: array outputs had more than one form, or raised: a last column tells them apart.
         labels: codes of the labels seen, for naming them in reports.
         kinds: codes of the kinds of parts (exceptions by type) and of the forms seen, likewise.
+        texts: for structured outputs, how to read the leaves that are texts; their numbers follow the leaves.
     """
 
     structured: bool
@@ -64,6 +67,7 @@ class Layout:
     shape_column: bool = False
     labels: tuple[tuple[float, str], ...] = ()
     kinds: tuple[tuple[float, str], ...] = ()
+    texts: tuple[tuple[str, TextReader], ...] = ()
 
     @property
     def width(self) -> int:
@@ -120,16 +124,22 @@ class Layout:
             with contextlib.suppress(OverflowError):
                 return _encode_numbers(np.array(batch, dtype=np.float64))
         where = {path: 2 * i for i, path in enumerate(self.paths)}
-        table = np.full((n, 2 * len(self.paths) + 1), np.nan)
-        table[:, 1:-1:2] = KINDS["missing"]
+        leaf_columns = 2 * len(self.paths)
+        starts = np.cumsum([leaf_columns, *(reader.width for _, reader in self.texts)])
+        readers = {path: (int(at), reader) for at, (path, reader) in zip(starts, self.texts, strict=False)}
+        table = np.full((n, int(starts[-1]) + 1), np.nan)
+        table[:, 1:leaf_columns:2] = KINDS["missing"]
         table[:, -1] = 0.0
         for i, output in enumerate(iterate_outputs(batch, n)):
-            for path, value, kind in leaves(output):
+            for path, atom in atoms(output):
                 at = where.get(path)
                 if at is None:
                     table[i, -1] += 1.0
-                else:
-                    table[i, at], table[i, at + 1] = value, kind
+                    continue
+                table[i, at], table[i, at + 1] = encoded(atom)
+                if path in readers and isinstance(atom, str):
+                    start, reader = readers[path]
+                    table[i, start : start + reader.width] = reader.read(atom)
         return table
 
     def names_of(self, column: int) -> dict[float, str]:
@@ -166,27 +176,54 @@ def fit_layout(batches: list[tuple[Any, int]]) -> Layout:
         batches: (raw outputs, number of outputs) per side.
     """
     checked = [(as_batch(raw, n), n) for raw, n in batches]
-    if all(isinstance(batch, Raised) or is_numeric(batch) for batch, _ in checked):
+    arrays = all(isinstance(batch, Raised) or is_numeric(batch) for batch, _ in checked)
+    if arrays and not any(_are_texts(batch) for batch, _ in checked):
         return _array_layout(checked)
     paths: Counter[str] = Counter()
     labels: dict[float, str] = {}
     kinds: dict[float, str] = {}
-    for batch, n in checked:
+    strings: list[dict[str, list[str]]] = [{} for _ in checked]
+    for (batch, n), of_side in zip(checked, strings, strict=True):
         for output in iterate_outputs(batch, n):
             for path, atom in atoms(output):
                 paths[path] += 1
+                if isinstance(atom, str):
+                    of_side.setdefault(path, []).append(str(atom))
                 kinds.setdefault(encoded(atom)[1], type(atom).__name__)
                 _note_label(atom, labels)
     if len(set(paths.values()) | {sum(n for _, n in checked)}) > 1:
         kinds[KINDS["missing"]] = "missing"
     ordered = tuple(sorted(sorted(paths, key=lambda path: (-paths[path], path))[:_MAX_PATHS]))
     columns = tuple(name for path in ordered for name in (_readable(path), KIND_PREFIX + _readable(path)))
+    texts = tuple(_text_readers(ordered, strings))
+    read = tuple(name for path, reader in texts for name in reader.columns(_readable(path)))
     return Layout(
         True,
-        (*columns, "number of unexpected parts"),
+        (*columns, *read, "number of unexpected parts"),
         paths=ordered,
         labels=tuple(sorted(labels.items())),
         kinds=tuple(sorted(kinds.items())),
+        texts=texts,
+    )
+
+
+def _text_readers(
+    paths: tuple[str, ...], strings: list[dict[str, list[str]]]
+) -> Iterator[tuple[str, TextReader]]:
+    """Readers for the leaves at which many different strings were seen; for a few of them at most."""
+    many = [
+        path for path in paths if len({*(s for side in strings for s in side.get(path, ()))}) > MANY_LABELS
+    ]
+    for path in many[:_MAX_TEXTS]:
+        yield path, fit_reader([side.get(path, ()) for side in strings])
+
+
+def _are_texts(batch: Any) -> bool:
+    return (
+        isinstance(batch, np.ndarray)
+        and batch.dtype.kind == "U"
+        and batch.ndim == 1
+        and len(np.unique(batch)) > MANY_LABELS
     )
 
 

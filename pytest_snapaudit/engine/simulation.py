@@ -265,7 +265,7 @@ class BlockTask:
         return draw_raw(self.sources[side], self.trials, self._generator(side))
 
     def _timed(self) -> tuple[dict[str, Any], dict[str, Any]] | None:
-        a, b = self.sources
+        a, b = (source.source if isinstance(source, SteadySource) else source for source in self.sources)
         if not isinstance(a, TimedSource) or not isinstance(b, TimedSource):
             return None
         return draw_timed_in_turns((a, b), self.trials, self._generator(0), self._generator(1))

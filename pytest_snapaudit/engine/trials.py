@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_snapaudit.engine import bounds, claim_curve, estimators
-from pytest_snapaudit.engine.attacks.choice import choose_event
-from pytest_snapaudit.engine.attacks.event import Event
+from pytest_snapaudit.engine.attacks.choice import CountedScore, choose_event
+from pytest_snapaudit.engine.attacks.event import Event, evaluate
+from pytest_snapaudit.engine.attacks.moments import LEAST_COLUMNS, ColumnMoments
 from pytest_snapaudit.engine.attacks.scores import Projection, Score
 from pytest_snapaudit.engine.betting import (
     BettingLook,
@@ -37,7 +38,10 @@ from pytest_snapaudit.engine.simulation import (
 from pytest_snapaudit.engine.subject import Subject
 
 TUNING_TRIALS = 50_000
-"""At most this many trials per side and view are kept for tuning."""
+"""At most this many trials per side and view are kept for tuning; of narrow outputs more, see below."""
+
+_MOST_TUNING_TRIALS, _TUNING_CELLS = 160_000, 200_000
+"""An event as rare as delta is told from noise only by many trials; where outputs are narrow they cost little."""
 
 _SINGLE_LOOK_PILOT = 20_000
 
@@ -49,6 +53,8 @@ class ViewState:
     shares: AlphaShares
     curve: ClaimCurve | None = None
     tuning: list[tuple[Rows, Rows]] = field(default_factory=list)
+    counted: CountedScore | None = None
+    moments: ColumnMoments | None = None
     looks: list[BettingLook] = field(default_factory=list)
     count_bound: float = 0.0
     betting_bound: float = 0.0
@@ -90,6 +96,8 @@ class BlockCounts:
     counts: dict[str, PairCounts]
     curve_counts: dict[str, list[PairCounts]]
     kept: dict[str, tuple[Rows, Rows]]
+    scores: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+    moments: dict[str, ColumnMoments]
     tallies: Tallies | None
 
 
@@ -103,12 +111,19 @@ def count_block(
     certificate_view: str,
     keep: dict[str, int],
 ) -> BlockCounts:
-    """Draw one block, count every view's event on it, and keep its first rows for later tuning."""
+    """Draw one block, count every view's event on it, and keep scores and first rows for later tuning."""
     reference, canary = task.encoded(layouts)
-    counts, curve_counts, kept = {}, {}, {}
+    counts, curve_counts, kept, scores, moments = {}, {}, {}, {}, {}
     for view, event in events.items():
         sides = reference[view], canary[view]
-        counts[view] = _pair_counts(event, sides)
+        of_sides = evaluate(event.score, sides[0]), evaluate(event.score, sides[1])
+        counts[view] = PairCounts.of(
+            event.holds(of_sides[event.likelier_on]), event.holds(of_sides[1 - event.likelier_on])
+        )
+        if view in keep:
+            scores[view] = of_sides
+            if sides[0].shape[1] >= LEAST_COLUMNS and len(sides[0]) > keep[view]:
+                moments[view] = ColumnMoments.of(sides[0][keep[view] :], sides[1][keep[view] :])
         if view in curve_events:
             curve_counts[view] = [_pair_counts(other, sides) for other in curve_events[view]]
         if keep.get(view):
@@ -116,7 +131,7 @@ def count_block(
     tallies = None
     if certificate is not None:
         tallies = certificate.tally((reference[certificate_view], canary[certificate_view]))
-    return BlockCounts(counts, curve_counts, kept, tallies)
+    return BlockCounts(counts, curve_counts, kept, scores, moments, tallies)
 
 
 def _pair_counts(event: Event, sides: tuple[Rows, Rows]) -> PairCounts:
@@ -213,15 +228,14 @@ def _certificate(
 
 def _room(state: ViewState) -> int:
     first = state.tuning[0][0]
-    row_bytes = int(first.dtype.itemsize) * max(int(first.shape[1]), 1)
-    return max(min(TUNING_TRIALS, TUNING_BYTES // row_bytes) - state.kept, 0)
+    width = max(int(first.shape[1]), 1)
+    most = max(TUNING_TRIALS, min(_MOST_TUNING_TRIALS, _TUNING_CELLS // width))
+    return max(min(most, TUNING_BYTES // (int(first.dtype.itemsize) * width)) - state.kept, 0)
 
 
 def _tune(
     state: ViewState, subject: Subject, view: str, layout: Layout, look: Look, settings: Settings
 ) -> None:
-    if state.event is not None and len(state.tuning) == 1:
-        return
     reference, canary = joined(state.tuning)
     state.tuning = [(reference, canary)]
     state.event = choose_event(
@@ -231,6 +245,8 @@ def _tune(
         direction=_direction(subject, view, reference),
         side_channels=settings.side_channels,
         extra=settings.attacks,
+        counted=state.counted,
+        moments=state.moments,
         claim=settings.claim,
         n_certify=look.trials,
         alpha=max(state.shares.counts * look.share, state.shares.betting),
@@ -275,6 +291,7 @@ def _count_look(
         certificate_view=subject.noise_view,
         keep={} if look.last else {view: _room(state) for view, state in states.items()},
     )
+    scored: dict[str, list[tuple[NDArray[np.float64], NDArray[np.float64]]]] = {view: [] for view in events}
     for block in run_tasks(settings.executor, count, tasks):
         for view, counts in block.counts.items():
             totals[view] += counts
@@ -284,8 +301,16 @@ def _count_look(
             room = _room(states[view])
             if room:
                 states[view].tuning.append((reference[:room], canary[:room]))
+        for view, of_sides in block.scores.items():
+            scored[view].append(of_sides)
+        for view, more in block.moments.items():
+            so_far = states[view].moments
+            states[view].moments = more if so_far is None else so_far + more
         tallies = merge_tallies(tallies, block.tallies)
     for view, event in events.items():
+        if scored[view]:
+            of_reference, of_canary = (np.concatenate(parts) for parts in zip(*scored[view], strict=True))
+            states[view].counted = CountedScore(event.score, of_reference, of_canary)
         p, q = clipped_rates(event.p, event.q, event.tuned_on)
         states[view].looks.append(BettingLook(totals[view], p, q))
     for view, chosen in curve_events.items():

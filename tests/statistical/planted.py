@@ -105,6 +105,100 @@ def infinities(rng):
     return reference, canary, lambda rows: rows[:, 0] == -np.inf
 
 
+def integers(rng):
+    """Whole numbers among the noise, more of them on the canary."""
+    sides = []
+    for rate in (0.1, 0.5):
+        rows = rng.laplace(0, 5, (H, 1))
+        whole = rng.random(H) < rate
+        rows[whole] = np.rint(rows[whole])
+        sides.append(rows)
+    return *sides, lambda rows: rows[:, 0] == np.rint(rows[:, 0])
+
+
+def grid(rng):
+    """Even numbers on the reference, all integers on the canary; thousands of values."""
+    reference = 2.0 * rng.integers(-2_000, 2_000, (H, 1))
+    return reference, 1.0 * rng.integers(-4_000, 4_000, (H, 1)), lambda rows: rows[:, 0] % 2 == 1
+
+
+def support(rng):
+    """Of 80 coordinates one is more often not zero."""
+    sides = []
+    for rate in (0.1, 0.5):
+        rows = rng.normal(size=(H, 80)) * (rng.random((H, 80)) < 0.1)
+        rows[:, 60] = rng.normal(size=H) * (rng.random(H) < rate)
+        sides.append(rows)
+    return *sides, lambda rows: rows[:, 60] != 0
+
+
+def how_many(rng):
+    """The number of coordinates that are not zero, whichever they are."""
+    sides = [rng.normal(size=(H, 80)) * (rng.random((H, 80)) < share) for share in (0.3, 0.5)]
+    return *sides, lambda rows: (rows != 0).sum(axis=1) > 32
+
+
+def wide_spread(rng):
+    """Of 80 coordinates one is noisier."""
+    reference, canary = rng.normal(size=(H, 80)), rng.normal(size=(H, 80))
+    canary[:, 70] *= 5
+    return reference, canary, lambda rows: np.abs(rows[:, 70]) > 2.5
+
+
+def common_noise(rng):
+    """The same wide noise on all of 80 coordinates hides a shift of one of them."""
+    sides = []
+    for shift in (0.0, 3.0):
+        rows = rng.normal(size=(H, 80)) + 100 * rng.normal(size=(H, 1))
+        rows[:, 50] += shift
+        sides.append(rows)
+    return *sides, lambda rows: rows[:, 50] - np.median(rows, axis=1) > 1.5
+
+
+def correlation(rng):
+    """Two of eight coordinates move together on the canary."""
+    reference, canary = rng.normal(size=(H, 8)), rng.normal(size=(H, 8))
+    canary[:, 5] = canary[:, 1] + 0.1 * rng.normal(size=H)
+    return reference, canary, lambda rows: np.abs(rows[:, 5] - rows[:, 1]) < 0.3
+
+
+def proportion(rng):
+    """One coordinate is a fixed multiple of another, more often on the canary."""
+    sides = []
+    for rate in (0.1, 0.5):
+        rows = rng.normal(size=(H, 6))
+        rows[:, 4] = np.where(rng.random(H) < rate, 1.5 * rows[:, 2], 1.5 * rows[:, 2] + 0.3 * rows[:, 4])
+        sides.append(rows)
+    return *sides, lambda rows: rows[:, 4] == 1.5 * rows[:, 2]
+
+
+def anywhere(rng):
+    """One value shows on the canary, at any of 40 coordinates."""
+    reference, canary = rng.normal(size=(H, 40)), rng.normal(size=(H, 40))
+    told = np.flatnonzero(rng.random(H) < 0.2)
+    canary[told, rng.integers(0, 40, len(told))] = 1.37
+    return reference, canary, lambda rows: (rows == 1.37).any(axis=1)
+
+
+def twice(rng):
+    """Some value occurs twice in an output, more often on the canary."""
+    sides = []
+    for rate in (0.1, 0.5):
+        rows = rng.normal(size=(H, 10))
+        where = np.flatnonzero(rng.random(H) < rate)
+        pair = np.argsort(rng.random((len(where), 10)), axis=1)[:, :2]
+        rows[where, pair[:, 0]] = rows[where, pair[:, 1]]
+        sides.append(rows)
+    return *sides, lambda rows: (np.diff(np.sort(rows, axis=1), axis=1) == 0).any(axis=1)
+
+
+def sparse_shift(rng):
+    """Three of 100 coordinates are shifted a little."""
+    reference, canary = rng.laplace(size=(H, 100)), rng.laplace(size=(H, 100))
+    canary[:, [7, 50, 93]] += 1.0
+    return reference, canary, lambda rows: np.clip(rows[:, [7, 50, 93]], 0, 1).sum(axis=1) > 1.5
+
+
 PLANTED = [
     threshold,
     two_sided,
@@ -118,4 +212,15 @@ PLANTED = [
     many_coordinates,
     largest,
     infinities,
+    integers,
+    grid,
+    support,
+    how_many,
+    wide_spread,
+    common_noise,
+    correlation,
+    proportion,
+    anywhere,
+    twice,
+    sparse_shift,
 ]

@@ -18,6 +18,7 @@ from statistical.mechanisms import binomial_point
 from statistical.planted import PLANTED, H
 
 AUDITS, TRIALS = 24, 2_000
+AUDITS_OF_WIDE_OUTPUTS = 6
 ATTACKS = {"of sines": lambda rows: np.sin(1e3 * rows).sum(axis=1)}
 
 
@@ -43,6 +44,8 @@ def test_a_planted_event_refutes_the_claim(plant):
 
 @pytest.mark.parametrize("plant", PLANTED)
 def test_and_on_the_mixture_nothing_is_certified(plant):
+    wide = plant(np.random.default_rng(0))[0].shape[1] > 16
+    audits = AUDITS_OF_WIDE_OUTPUTS if wide else AUDITS
     bounds = [
         audit(
             mixed(plant),
@@ -54,24 +57,24 @@ def test_and_on_the_mixture_nothing_is_certified(plant):
             side_channels=("low-bit",),
             seed=(3, i),
         ).epsilon_lower
-        for i in range(AUDITS)
+        for i in range(audits)
     ]
-    assert sum(bound > 0 for bound in bounds) <= binomial_point(AUDITS, 0.05)
+    assert sum(bound > 0 for bound in bounds) <= binomial_point(audits, 0.05)
 
 
 def test_the_time_of_equal_calls_certifies_nothing_on_a_drifting_clock(monkeypatch):
-    """The machine slows down by half during the audit, which is no difference between the sides."""
+    """The machine runs at half its speed half of the time, which is no difference between the sides."""
     now, calls = [0.0], [0]
 
     def steady(dataset):
         calls[0] += 1
-        now[0] += 1e-6 * (1 + 0.05 * np.random.random()) * (1 + calls[0] / 4_000)
+        now[0] += 1e-6 * (1 + 0.05 * np.random.random()) * (2 if calls[0] // 1_000 % 2 else 1)
         return 1
 
     monkeypatch.setattr(time, "perf_counter", lambda: now[0])
     bounds = []
     for i in range(AUDITS):
-        calls[0] = 0
+        calls[0] = 157 * i
         result = audit(
             from_callable(steady),
             (0, 1),

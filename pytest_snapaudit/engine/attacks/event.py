@@ -55,7 +55,10 @@ class Event:
 
     def hits(self, rows: Rows) -> NDArray[np.bool_]:
         """Which outputs are in the event."""
-        scores = evaluate(self.score, rows)
+        return self.holds(evaluate(self.score, rows))
+
+    def holds(self, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which of the scores are in the event."""
         if self.op == "<=":
             return np.asarray(scores <= self.threshold)
         if self.op == ">":

@@ -8,6 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_snapaudit.engine.attacks.event import WIDE, evaluate
+from pytest_snapaudit.engine.attacks.ranking import (
+    related_pairs,
+    standard_scores,
+    telling_columns,
+    telling_values,
+)
 from pytest_snapaudit.engine.attacks.scores import (
     Coordinate,
     Difference,
@@ -22,18 +28,35 @@ from pytest_snapaudit.engine.attacks.scores import (
     Score,
     finite,
 )
+from pytest_snapaudit.engine.attacks.structure import FromMedian, Granularity, HowOften, Ratio
 from pytest_snapaudit.engine.outcomes import Layout, Rows
 
 SIDE_CHANNELS = ("low-bit", "timing")
 
 DISCRIMINANT = "linear discriminant of the output"
 CLIPPED_DISCRIMINANT = "linear discriminant of the clipped output"
+CORRELATED_DISCRIMINANT = "linear discriminant of the correlated coordinates of the output"
+
+_COARSE_BINS, _KEY_BINS = 32, 2_048
+"""Cells per column in a sum over columns, and for the hash of whole outputs."""
+
+_KEYED_ROWS = 20_000
+"""Rows of which at least half repeat others where the whole output is worth a table of its own."""
 
 _TAIL_QUANTILES = (0.0005, 0.002, 0.998, 0.9995)
 _MAX_NAIVE_BAYES_COLUMNS = 64
 _WIDE_SAMPLE = 2_000
 _TOP_COLUMNS = 6
+_TELLING_COLUMNS = 3
 _MAX_DIFFERENCES = 4
+_PAIRED = 128
+"""More columns than this are not compared pair by pair."""
+
+_MAX_CORRELATED = 256
+"""More columns than this are discriminated as if they were independent."""
+
+
+_DISCRIMINANTS = (DISCRIMINANT, CLIPPED_DISCRIMINANT, CORRELATED_DISCRIMINANT)
 
 
 def fit_log_ratio(
@@ -63,7 +86,7 @@ def fit_log_ratio(
     ]
     prior = 1.0 + 0.02 * np.sqrt(len(a) + len(b))
     weights = np.log((seen[1] + prior) / (seen[0] + prior) * (len(a) / len(b)))
-    return LogRatio(base, cuts, np.clip(weights, -cap, cap), fine=bins > 32)
+    return LogRatio(base, cuts, np.clip(weights, -cap, cap), bins)
 
 
 def _subsample(rows: Rows) -> Rows:
@@ -90,28 +113,47 @@ def _discriminants(reference: Rows, canary: Rows) -> list[Score]:
     (mean_a, variance_a), (mean_b, variance_b) = _moments(a), _moments(b)
     shift, variance = mean_b - mean_a, variance_a + variance_b
     floor = 1e-9 * variance.sum() / d + 1e-300
-    if d > WIDE:
-        weights = shift / (variance + floor)
-    else:
-        covariance = np.cov(a.T) + np.cov(b.T) + floor * np.eye(d)
-        weights = np.linalg.lstsq(np.atleast_2d(covariance), shift, rcond=None)[0]
+    weights = shift / (variance + floor)
+    found: list[Score] = []
+    if d <= WIDE:
+        weights = _decorrelated(a, b, shift, floor, weights)
+    elif d <= _MAX_CORRELATED and len(a) >= 2 * d:
+        rows = _WIDE_SAMPLE + 8 * d
+        ridge = floor + variance.mean() * d / min(rows, len(a))
+        correlated = _decorrelated(a[:rows], b[:rows], shift, ridge, weights)
+        found.append(Projection(correlated, CORRELATED_DISCRIMINANT, lower, upper))
     if not np.isfinite(weights).all() or not weights.any():
         return []
     return [
         Projection(weights, CLIPPED_DISCRIMINANT, lower, upper),
         Projection(weights, DISCRIMINANT),
+        *found,
     ]
+
+
+def _decorrelated(
+    a: Rows, b: Rows, shift: NDArray[np.float64], ridge: float, independent: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """(d,) weights that take correlations into account; ``independent`` where they cannot be computed."""
+    covariance = np.atleast_2d(np.cov(a.T) + np.cov(b.T)) + ridge * np.eye(a.shape[1])
+    if not np.isfinite(covariance).all():
+        return independent
+    try:
+        weights = np.linalg.lstsq(covariance, shift, rcond=None)[0]
+    except np.linalg.LinAlgError:
+        return independent
+    return np.asarray(weights, dtype=np.float64) if np.isfinite(weights).all() else independent
 
 
 def refit(score: Score, reference: Rows, canary: Rows) -> Score:
     """The same kind of score, its parameters fitted on these tuning trials; others are returned as they are."""
     if isinstance(score, LogRatio):
-        bins, cap = (64, 6.0) if score.fine else (32, 3.0)
-        return fit_log_ratio(score.base, reference, canary, bins=bins, cap=cap) or score
+        cap = 6.0 if score.bins > _COARSE_BINS else 3.0
+        return fit_log_ratio(score.base, reference, canary, bins=score.bins, cap=cap) or score
     if isinstance(score, NaiveBayes):
         ratios = [refit(ratio, reference, canary) for ratio in score.ratios]
         return NaiveBayes(tuple(ratio for ratio in ratios if isinstance(ratio, LogRatio)))
-    if isinstance(score, Projection) and score.label in (DISCRIMINANT, CLIPPED_DISCRIMINANT):
+    if isinstance(score, Projection) and score.label in _DISCRIMINANTS:
         fitted = _discriminants(finite(reference), finite(canary))
         return next((new for new in fitted if new.name == score.name), score)
     return score
@@ -145,8 +187,10 @@ def candidate_scores(
     (mean_a, variance_a), (mean_b, variance_b) = _moments(a), _moments(b)
     spread = np.maximum((np.sqrt(variance_a) + np.sqrt(variance_b)) / 2, 1e-12)
     gap = np.abs(mean_a - mean_b) / spread
-    top = varying[np.argsort(-gap[varying], kind="stable")][:_TOP_COLUMNS]
-    columns = [Coordinate(int(j), layout) for j in top]
+    ranked = varying[np.argsort(-gap[varying], kind="stable")]
+    top = ranked[:_TOP_COLUMNS]
+    telling = telling_columns(a, b, varying, _TELLING_COLUMNS) if len(varying) > _TOP_COLUMNS else []
+    columns = [Coordinate(j, layout) for j in dict.fromkeys([*map(int, top), *telling])]
     scores += columns
     ratios = _present([fit_log_ratio(column, reference, canary) for column in columns])
     scores += [
@@ -157,8 +201,13 @@ def candidate_scores(
     missing = tuple(int(j) for j in np.flatnonzero(np.isnan(reference).any(0) | np.isnan(canary).any(0)))[:50]
     if missing:
         scores.append(MissingPattern(missing, layout))
+    scores += _granularities(columns[:3], reference, canary)
     if len(varying) > 1:
-        scores += _joint_scores(reference, canary, a, b, varying, layout)
+        scores += _joint_scores(reference, canary, a, b, ranked, layout)
+        if len(ratios) < len(varying):
+            scores += _sum_of_ratios(columns, reference, canary)
+    if 1 < len(varying) <= _PAIRED:
+        scores += _relations(reference, canary, a, b, varying, layout)
     if "low-bit" in side_channels:
         scores += [LowestSetBit(int(j), layout, w) for j in top for w in (np.inf, 1.0, 0.25)]
     return scores
@@ -191,30 +240,70 @@ def _shape_scores(
     )
 
 
+def _granularities(columns: list[Coordinate], reference: Rows, canary: Rows) -> list[Score]:
+    """Divisibility of columns of which some values are coarse and others are not, or not equally."""
+    scores = [Granularity(column.column, column.layout) for column in columns]
+    return [
+        score
+        for score in scores
+        if len({*score(reference[:_WIDE_SAMPLE]), *score(canary[:_WIDE_SAMPLE])}) > 1
+    ]
+
+
+def _sum_of_ratios(columns: Sequence[Coordinate], reference: Rows, canary: Rows) -> list[Score]:
+    ratios = _present(
+        [fit_log_ratio(column, reference, canary, bins=_COARSE_BINS, cap=3.0) for column in columns]
+    )
+    return [NaiveBayes(tuple(ratios))] if len(ratios) > 1 else []
+
+
 def _joint_scores(
     reference: Rows,
     canary: Rows,
     a: Rows,
     b: Rows,
-    varying: NDArray[np.intp],
+    ranked: NDArray[np.intp],
     layout: Layout,
 ) -> list[Score]:
+    """Scores of all coordinates together; ``ranked`` are the varying columns, those furthest apart first."""
     scores: list[Score] = [
         Reduction("sum"),
         Reduction("largest coordinate"),
         Reduction("smallest coordinate"),
     ]
+    head = np.concatenate([a[:_WIDE_SAMPLE], b[:_WIDE_SAMPLE]])
+    if len(ranked) > 2:
+        scores.append(Reduction("number of positive coordinates"))
+        if (head == 0).any():
+            scores.append(Reduction("number of non-zero coordinates"))
+        if Reduction("number of repeated values")(head).any():
+            scores.append(Reduction("number of repeated values"))
+    scores += [HowOften(value) for value in telling_values(reference, canary, 3)]
     scores += _discriminants(a, b)
-    if len(varying) <= _MAX_NAIVE_BAYES_COLUMNS:
-        ratios = _present(
-            [fit_log_ratio(Coordinate(int(j), layout), reference, canary, bins=32, cap=3.0) for j in varying]
-        )
-        if len(ratios) > 1:
-            scores.append(NaiveBayes(tuple(ratios)))
-    if len(varying) <= _MAX_DIFFERENCES:
-        scores += [Difference(int(i), int(j), layout) for i in varying for j in varying if j < i]
+    columns = [Coordinate(int(j), layout) for j in sorted(ranked[:_MAX_NAIVE_BAYES_COLUMNS])]
+    scores += _sum_of_ratios(columns, reference, canary)
     key = RowKey()
-    if len(np.unique(key(reference[:2000]))) < min(len(reference), 2000) / 2:
+    keys = key(reference[:_KEYED_ROWS])
+    if len(np.unique(keys)) < len(keys) / 2:
         scores.append(key)
-        scores += _present([fit_log_ratio(key, reference, canary)])
+        scores += _present([fit_log_ratio(key, reference, canary, bins=_KEY_BINS)])
+    return scores
+
+
+def _relations(
+    reference: Rows, canary: Rows, a: Rows, b: Rows, varying: NDArray[np.intp], layout: Layout
+) -> list[Score]:
+    """Scores of coordinates relative to others."""
+    pairs = related_pairs(a, b, varying, 4)
+    scores: list[Score] = [Ratio(i, j, layout) for i, j in pairs]
+    if len(varying) <= _MAX_DIFFERENCES:
+        pairs = list(dict.fromkeys([*((int(i), int(j)) for i in varying for j in varying if j < i), *pairs]))
+    differences = [Difference(i, j, layout) for i, j in pairs]
+    scores += differences
+    scores += _present([fit_log_ratio(difference, reference, canary) for difference in differences])
+    if len(varying) > 2:
+        medians = [np.median(rows[:_WIDE_SAMPLE], axis=1, keepdims=True) for rows in (a, b)]
+        apart = standard_scores(a[:_WIDE_SAMPLE] - medians[0], b[:_WIDE_SAMPLE] - medians[1])[varying]
+        best = varying[np.argsort(-apart, kind="stable")[:2]]
+        scores += [FromMedian(int(j), layout) for j in best]
     return scores

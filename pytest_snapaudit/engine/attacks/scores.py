@@ -144,6 +144,12 @@ class Reduction(Score):
             reduced = values.max(axis=1)
         elif self.kind == "smallest coordinate":
             reduced = values.min(axis=1)
+        elif self.kind == "number of non-zero coordinates":
+            reduced = np.count_nonzero(values, axis=1)
+        elif self.kind == "number of positive coordinates":
+            reduced = np.count_nonzero(values > 0, axis=1)
+        elif self.kind == "number of repeated values":
+            reduced = np.count_nonzero(np.diff(np.sort(values, axis=1), axis=1) == 0, axis=1)
         else:
             reduced = np.sqrt(np.einsum("ij,ij->i", values, values))
         return np.asarray(reduced, dtype=np.float64)
@@ -225,13 +231,13 @@ class LogRatio(Score):
         base: the score whose values are cut into cells.
         cuts: (k,) increasing cell boundaries.
         weights: (k + 1,) log-ratio per cell, shrunk towards 0 where few trials fell.
-        fine: whether the cells are the finer ones, used for a score on its own.
+        bins: how many cells of equal probability were asked for.
     """
 
     base: Score
     cuts: NDArray[np.float64]
     weights: NDArray[np.float64]
-    fine: bool = True
+    bins: int = 64
 
     def __call__(self, rows: Rows) -> NDArray[np.float64]:
         values = self.base(rows)

@@ -17,8 +17,9 @@ from pytest_snapaudit.engine.outcomes import Rows
 _LEVELS = np.unique(
     np.concatenate([np.logspace(-5, -1.2, 40), np.linspace(0.07, 0.93, 61), 1.0 - np.logspace(-1.2, -5, 40)])
 )
-_MAX_ATOMS = 60
-_PENALTY_LEVEL, _EXCESS_LEVEL = 0.1, 0.02
+_MAX_ATOMS, _FEW = 60, 5
+_PENALTY_LEVEL = 0.1
+_EXCESS = 2.33
 _BEYOND_THE_CLAIM = 1e6
 
 
@@ -29,7 +30,16 @@ def approximate_rate_bounds(
 
     Good enough to rank candidates (relative error below a few percent); never used to certify.
     """
-    z_p, z_q = -ndtri(alpha_p), -ndtri(alpha_q)
+    return _rate_bounds(k_p, k_q, n, -ndtri(alpha_p), -ndtri(alpha_q))
+
+
+def _rate_bounds(
+    k_p: NDArray[np.float64],
+    k_q: NDArray[np.float64],
+    n: float,
+    z_p: float | NDArray[np.float64],
+    z_q: float | NDArray[np.float64],
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     k = np.maximum(k_p, 1e-9)
     thin = np.sqrt(np.maximum(1.0 - k / (n + 1.0), 1e-12))
     root = np.maximum(1.0 - 1.0 / (9.0 * k) - z_p * thin / (3.0 * np.sqrt(k)), 0.0)
@@ -41,16 +51,32 @@ def approximate_rate_bounds(
     return np.where(k_p > 0, low / n, 0.0), np.minimum(high / n, 1.0)
 
 
-def _thresholds_and_atoms(
-    pooled: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _thresholds(pooled: NDArray[np.float64]) -> NDArray[np.float64]:
     n = len(pooled)
-    thresholds = np.unique(pooled[np.minimum((_LEVELS * n).astype(int), n - 1)])
+    return np.unique(pooled[np.minimum((_LEVELS * n).astype(int), n - 1)])
+
+
+def _atoms(
+    pooled: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The heaviest values, and those of which the two sides have seen the most unequal numbers.
+
+    Args:
+        pooled, a, b: sorted scores of both sides together, and of each.
+    """
     starts = np.flatnonzero(np.concatenate([[True], pooled[1:] != pooled[:-1]]))
-    counts = np.diff(np.append(starts, n))
-    heaviest = np.argsort(-counts, kind="stable")[:_MAX_ATOMS]
-    heaviest = heaviest[counts[heaviest] > max(5.0, 2e-4 * n)]
-    return thresholds, pooled[starts[heaviest]]
+    counts = np.diff(np.append(starts, len(pooled)))
+    often = counts > _FEW
+    values, counts = pooled[starts[often]], counts[often]
+    if len(values) <= _MAX_ATOMS:
+        return values
+    seen_a, seen_b = (
+        np.searchsorted(side, values, side="right") - np.searchsorted(side, values, side="left")
+        for side in (a, b)
+    )
+    unequal = np.abs(seen_b - seen_a) / np.sqrt(counts)
+    chosen = [np.argsort(-rank, kind="stable")[: _MAX_ATOMS // 2] for rank in (counts, unequal)]
+    return np.unique(values[np.concatenate(chosen)])
 
 
 def _counts(
@@ -96,10 +122,17 @@ def best_event(score: Score, reference: Rows, canary: Rows, goal: Goal) -> Rated
     Args:
         reference, canary: (h, d) tuning outputs per side.
     """
+    return best_event_of_scores(score, evaluate(score, reference), evaluate(score, canary), goal)
+
+
+def best_event_of_scores(
+    score: Score, reference: NDArray[np.float64], canary: NDArray[np.float64], goal: Goal
+) -> RatedEvent | None:
+    """As :func:`best_event`, from the (h,) values that ``score`` took on each side."""
     h = len(reference)
-    a, b = np.sort(evaluate(score, reference)), np.sort(evaluate(score, canary))
+    a, b = np.sort(reference), np.sort(canary)
     pooled = np.sort(np.concatenate([a, b]), kind="stable")
-    thresholds, atoms = _thresholds_and_atoms(pooled)
+    thresholds, atoms = _thresholds(pooled), _atoms(pooled, a, b)
     counts = _counts(a, thresholds, atoms), _counts(b, thresholds, atoms)
     best: RatedEvent | None = None
     for side in (0, 1):
@@ -123,9 +156,23 @@ def _penalised_value(
     with np.errstate(divide="ignore", invalid="ignore"):
         value = np.log(np.maximum(excess, 1e-300) / np.maximum(q_upper, 1e-300))
     bound = np.where((excess > 0) & (p > q), value, -np.inf)
-    p, q = approximate_rate_bounds(k_p, k_q, h, _EXCESS_LEVEL, _EXCESS_LEVEL)
+    p, q = _rates_less_an_excess(k_p, k_q, h, goal.epsilon)
     growth = n * expected_growth(p, q, goal.epsilon, goal.delta)
     return np.where(growth > 0, _BEYOND_THE_CLAIM + growth, bound)
+
+
+def _rates_less_an_excess(
+    k_p: NDArray[np.float64], k_q: NDArray[np.float64], h: int, epsilon: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Rates at which ``p - e^ε q`` lies ``_EXCESS`` of its standard errors below what was seen.
+
+    The error is shared out as it arises: where one side's rate is hardly uncertain it is hardly shrunk.
+    """
+    weight = np.exp(min(epsilon, 50.0))
+    error_p = np.sqrt((k_p + 0.5) * (1.0 - k_p / (h + 1.0)))
+    error_q = weight * np.sqrt((k_q + 0.5) * (1.0 - k_q / (h + 1.0)))
+    total = np.hypot(error_p, error_q)
+    return _rate_bounds(k_p, k_q, h, _EXCESS * error_p / total, _EXCESS * error_q / total)
 
 
 def _event_at(
