@@ -280,7 +280,8 @@ def _joint_scores(
             scores.append(Reduction("number of repeated values"))
     scores += [HowOften(value) for value in telling_values(reference, canary, 3)]
     scores += _discriminants(a, b)
-    columns = [Coordinate(int(j), layout) for j in sorted(ranked[:_MAX_NAIVE_BAYES_COLUMNS])]
+    most = _MAX_NAIVE_BAYES_COLUMNS if len(ranked) <= _PAIRED else _MAX_NAIVE_BAYES_COLUMNS // 4
+    columns = [Coordinate(int(j), layout) for j in sorted(ranked[:most])]
     scores += _sum_of_ratios(columns, reference, canary)
     key = RowKey()
     keys = key(reference[:_KEYED_ROWS])

@@ -29,7 +29,7 @@ def telling_columns(reference: Rows, canary: Rows, varying: NDArray[np.intp], ea
         varying: indices of the columns that vary.
     """
     a, b = reference[:_ROWS][:, varying], canary[:_ROWS][:, varying]
-    centre = np.median(np.concatenate([a[:1000], b[:1000]]), axis=0)
+    centre = (a.mean(axis=0) + b.mean(axis=0)) / 2
     found: list[int] = []
     spreads, zeros = (
         [np.abs(rows - centre) for rows in (a, b)],
@@ -77,12 +77,13 @@ def _correlations(rows: Rows) -> NDArray[np.float64]:
 def telling_values(reference: Rows, canary: Rows, most: int) -> list[float]:
     """Values that some coordinate or other takes much more often on one side than on the other."""
     rows = max(min(_CELLS // reference.shape[1], len(reference)), 1)
-    sides = [side[:rows].ravel() for side in (reference, canary)]
-    values, inverse = np.unique(np.concatenate(sides), return_inverse=True)
-    if len(inverse) - len(values) < 4:
-        return []
-    half = len(sides[0])
-    k = [np.bincount(part, minlength=len(values)).astype(float) for part in (inverse[:half], inverse[half:])]
-    score = np.abs(k[1] - k[0]) / np.sqrt(k[0] + k[1] + 1.0)
+    sides = [np.sort(side[:rows], axis=None) for side in (reference, canary)]
+    pooled = np.sort(np.concatenate(sides), kind="stable")
+    values = np.unique(pooled[1:][pooled[1:] == pooled[:-1]])
+    counts = [
+        np.searchsorted(side, values, side="right") - np.searchsorted(side, values, side="left")
+        for side in sides
+    ]
+    score = np.abs(counts[1] - counts[0]) / np.sqrt(counts[0] + counts[1] + 1.0)
     order = np.argsort(-score, kind="stable")[:most]
     return [float(values[i]) for i in order if score[i] > 2.0 and np.isfinite(values[i])]

@@ -134,16 +134,15 @@ def best_event_of_scores(
     pooled = np.sort(np.concatenate([a, b]), kind="stable")
     thresholds, atoms = _thresholds(pooled), _atoms(pooled, a, b)
     counts = _counts(a, thresholds, atoms), _counts(b, thresholds, atoms)
-    best: RatedEvent | None = None
-    for side in (0, 1):
-        k_p, k_q = counts[side], counts[1 - side]
-        value = _penalised_value(k_p, k_q, h, goal)
-        at = int(np.argmax(value))
-        if value[at] > (best.value if best is not None else -np.inf):
-            op, threshold = _event_at(at, thresholds, atoms)
-            event = Event(score, op, threshold, side, float(k_p[at] / h), float(k_q[at] / h), h)
-            best = RatedEvent(float(value[at]), event)
-    return best
+    k_p, k_q = np.concatenate(counts), np.concatenate(counts[::-1])
+    value = _penalised_value(k_p, k_q, h, goal)
+    best = int(np.argmax(value))
+    if not value[best] > -np.inf:
+        return None
+    side, at = divmod(best, len(counts[0]))
+    op, threshold = _event_at(at, thresholds, atoms)
+    event = Event(score, op, threshold, side, float(k_p[best] / h), float(k_q[best] / h), h)
+    return RatedEvent(float(value[best]), event)
 
 
 def _penalised_value(
