@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,11 @@ from pytest_snapaudit.engine.mechanism import Sampler, from_sampler
 from pytest_snapaudit.engine.noise import DiscreteLaplaceNoise, GaussianNoise, LaplaceNoise
 
 DELTA = 1e-5
+
+
+def seeds(asked: int) -> range:
+    """As many seeds as a claim is stated for; a quick run takes no more than ``SNAPAUDIT_SEEDS``, 6 unless set."""
+    return range(min(asked, int(os.environ.get("SNAPAUDIT_SEEDS", "6"))))
 
 
 def binomial_point(trials: int, probability: float) -> int:

@@ -1,11 +1,7 @@
-"""The Gaussian certificate: tight at every epsilon, silent where a condition fails, never on a safe claim.
-
-``SNAPAUDIT_SEEDS`` sets the number of seeds of the slowest test (12 unless stated).
-"""
+"""The Gaussian certificate: tight at every epsilon, silent where a condition fails, never on a safe claim."""
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -19,9 +15,8 @@ from pytest_snapaudit.engine.errors import DeclarationMismatch
 from pytest_snapaudit.engine.estimators import analytic_gaussian_sigma, epsilon_from_rates
 from pytest_snapaudit.engine.noise import GaussianNoise
 from pytest_snapaudit.engine.result import Verdict
-from statistical.mechanisms import DELTA, Gaussian, binomial_point, classical_sigma, tight_gaussian
+from statistical.mechanisms import DELTA, Gaussian, binomial_point, classical_sigma, seeds, tight_gaussian
 
-SEEDS = int(os.environ.get("SNAPAUDIT_SEEDS", "12"))
 UNIT_NOISE = GaussianNoise(1.0)
 VOTES = (np.array([1.0, 2.0]), np.array([0.0, 3.0]))
 
@@ -65,11 +60,11 @@ def test_private_voting_white_box_is_tight_and_valid(epsilon):
             views={"white-box"},
             seed=seed,
         )
-        for seed in range(SEEDS)
+        for seed in seeds(40)
     ]
     assert min(result.epsilon_lower for result in results) >= 0.95 * epsilon
     above = sum(result.epsilon_lower > epsilon for result in results)
-    assert above <= max(0.05 * SEEDS, 1)
+    assert above <= max(0.05 * len(results), 1)
 
 
 @pytest.mark.parametrize(

@@ -20,12 +20,13 @@ from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.result import AuditResult
 from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair
 from pytest_snapaudit.store import SnapshotStore
+from statistical.mechanisms import seeds
 
 STORE = SnapshotStore(Path(__file__).parents[2] / "examples" / "dp_icl" / "privacy_snapshots")
 LABELS = ("World", "Sports", "Business", "Science")
 BUDGETS = (1, 2, 4, 8, 16)
 DELTA = 1e-5
-SEEDS = range(20)
+SEEDS = seeds(20)
 
 
 def recorded(name: str) -> SnapshotPair:
