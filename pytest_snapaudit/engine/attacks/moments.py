@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from pytest_snapaudit.engine.attacks.scores import Projection, finite
 from pytest_snapaudit.engine.outcomes import Rows
 
-LEAST_COLUMNS = 17
+LEAST_COLUMNS = 5
 """Narrower outputs are kept in such numbers that sums would add nothing."""
 
 

@@ -19,7 +19,7 @@ _LEVELS = np.unique(
 )
 _MAX_ATOMS, _FEW = 60, 5
 _PENALTY_LEVEL = 0.1
-_EXCESS = 2.33
+_EXCESS = 3.3
 _BEYOND_THE_CLAIM = 1e6
 
 
