@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from pytest_snapaudit.engine.result import Verdict as Verdict
     from pytest_snapaudit.engine.snapshot import Snapshot as Snapshot
     from pytest_snapaudit.engine.snapshot import SnapshotPair as SnapshotPair
+    from pytest_snapaudit.engine.stability import VerdictStability as VerdictStability
+    from pytest_snapaudit.engine.stability import predicted_stability as predicted_stability
+    from pytest_snapaudit.engine.stability import verdict_stability as verdict_stability
     from pytest_snapaudit.markers import privacy_audit as privacy_audit
     from pytest_snapaudit.outcomes import SnapauditWarning as SnapauditWarning
     from pytest_snapaudit.search import SearchResult as SearchResult
@@ -78,11 +81,14 @@ __all__ = [
     "StaircaseNoise",
     "VacuousAudit",
     "Verdict",
+    "VerdictStability",
     "audit",
     "from_callable",
     "from_sampler",
+    "predicted_stability",
     "privacy_audit",
     "privacy_profile",
+    "verdict_stability",
 ]
 
 _HOMES = {
@@ -117,6 +123,7 @@ _HOMES = {
     "engine.privacy_profile": ("PrivacyProfile", "privacy_profile"),
     "engine.result": ("AuditResult", "Verdict"),
     "engine.snapshot": ("Snapshot", "SnapshotPair"),
+    "engine.stability": ("VerdictStability", "predicted_stability", "verdict_stability"),
     "markers": ("privacy_audit",),
     "outcomes": ("SnapauditWarning",),
     "search": ("SearchResult",),

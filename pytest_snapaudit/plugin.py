@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_snapaudit import hookspecs
+from pytest_snapaudit import adapters, hookspecs
 from pytest_snapaudit.collector import ResultCollector
 from pytest_snapaudit.names import COLLECTOR, DISABLED, FIXTURE, ITEM, MARKER, MARKER_LINE, OPTIONS, RUNNING
 from pytest_snapaudit.options import WORKER_SEED, RunOptions, add_options
@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    """Register the plugin's own extension points."""
+    """Register the plugin's own extension points, and the adapters that answer them last."""
     pluginmanager.add_hookspecs(hookspecs)
+    pluginmanager.register(adapters, "snapaudit-adapters")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

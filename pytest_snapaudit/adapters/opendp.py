@@ -1,0 +1,255 @@
+"""OpenDP measurements: the claim is what the measurement's own privacy map says at an input distance.
+
+A measurement makes a promise for every input distance, so ``check`` cannot know which one a pair of neighbours is
+meant to have: say it with :func:`from_measurement`. Noise comes from the operating system and ignores seeds; the result
+says so, and :func:`~pytest_snapaudit.engine.stability.verdict_stability` says what it amounts to.
+
+A call costs a fraction of a millisecond, most of it on the way between Python and Rust. Outputs are therefore drawn
+through the library's own non-interactive composition, which "computes [measurement0(x), measurement1(x), ...]"
+(documentation of ``make_composition``): of k copies of a measurement that is k independent outputs on one dataset.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.random import Generator
+
+from pytest_snapaudit.adapters.conversions import renyi_to_delta, smallest_epsilon, zcdp_to_delta
+from pytest_snapaudit.adapters.sampler import LibrarySampler
+from pytest_snapaudit.engine.claim import PrivacyClaim, validate_delta
+
+_CALL = "from_measurement(measurement, d_in=1)"
+_IMPORT = "from pytest_snapaudit.adapters.opendp import from_measurement"
+_MEASURES = (
+    "MaxDivergence, SmoothedMaxDivergence, ZeroConcentratedDivergence, RenyiDivergence and Approximate(...)"
+)
+_APPROXIMATE = re.compile(r"Approximate\((\w+)\)")
+_COMPOSED = 1_000
+
+Curve = Callable[[float], float]
+
+__tracebackhide__ = True  # frames of this module say nothing to the author of a test
+
+
+def from_measurement(
+    measurement: Any,
+    d_in: Any,
+    *,
+    delta: float | None = None,
+    name: str | None = None,
+) -> LibrarySampler:
+    """A measurement as a sampler whose claim is ``measurement.map(d_in)``.
+
+    The claim by output measure: pure ε is (ε, 0); a fixed pair is itself; ρ-zCDP, Rényi bounds and privacy profiles
+    are curves δ(ε), of which the claim is the point at ``delta`` and the audit tests the others too.
+
+    Args:
+        measurement: an OpenDP ``Measurement``, or a function without arguments that builds one. With worker processes
+            (``check(..., executor=)``) it must be such a function, defined at the top level of a module, since
+            measurements hold pointers.
+        d_in: distance of the neighbours under the measurement's input metric, for example 1 row for
+            ``SymmetricDistance`` or 1.0 for ``AbsoluteDistance(f64)``.
+        delta: of the claim; needed for curves. For pure ε and fixed pairs it may only be larger than theirs.
+        name: printed in reports.
+
+    Returns:
+        A sampler that draws 20 000 outputs per side unless told otherwise.
+
+    Raises:
+        TypeError: not a measurement, or nothing that builds one.
+        ValueError: ``delta`` is missing or too small, or the output measure is unknown.
+
+    Example::
+
+        from pytest_snapaudit.adapters.opendp import from_measurement
+
+        @privacy_audit()
+        def test_count(privacy_auditor):
+            privacy_auditor.check(from_measurement(count, d_in=1), (["ann"], ["ann", "bob"]))
+    """
+    source = _Source(measurement)
+    resolved = source.measurement()
+    claim, curve = _claim(resolved, d_in, delta)
+    return LibrarySampler(
+        fn=_Outputs(source), name=name or _label(resolved, d_in), claim=claim, claim_curve=curve
+    )
+
+
+def as_mechanism(obj: object) -> LibrarySampler | None:
+    """Refuse a bare OpenDP object, showing the call that says what is missing.
+
+    Raises:
+        TypeError: always, for objects of OpenDP's own classes.
+    """
+    kind = _kind(obj)
+    if kind is None:
+        return None
+    if kind == "Measurement":
+        metric = getattr(obj, "input_metric", "its input metric")
+        msg = (
+            "an OpenDP measurement promises something for every input distance; say which one these neighbours have "
+            f"under {metric}: check({_CALL}, ...), after {_IMPORT}."
+        )
+    else:
+        msg = (
+            f"check takes an OpenDP Measurement, got {kind}: build one (a transformation needs noise chained to it, a "
+            f"partial constructor an input space, a query of a Context its measurement) and write check({_CALL}, ...), "
+            f"after {_IMPORT}."
+        )
+    raise TypeError(msg)
+
+
+def _kind(obj: object) -> str | None:
+    """The name of the OpenDP class of an object, preferring ``Measurement`` among its bases."""
+    names = [cls.__name__ for cls in type(obj).__mro__ if cls.__module__.partition(".")[0] == "opendp"]
+    if not names:
+        return None
+    return "Measurement" if "Measurement" in names else names[0]
+
+
+@dataclass
+class _Source:
+    """A measurement, or how to build one; what is built is kept, and stays in its process."""
+
+    given: Any
+    built: Any = field(default=None, repr=False)
+    composition: Any = field(default=None, repr=False)
+    composable: bool = field(default=True, repr=False)
+
+    def measurement(self) -> Any:
+        if self.built is None:
+            self.built = self._build()
+        return self.built
+
+    def composed(self, copies: int) -> Any:
+        """The composition of so many copies of the measurement, or None if OpenDP does not compose it."""
+        if copies == _COMPOSED and self.composition is not None:
+            return self.composition
+        measurement = self.measurement()
+        if not self.composable:
+            return None
+        try:
+            composition = importlib.import_module("opendp.combinators").make_composition(
+                [measurement] * copies
+            )
+        except Exception:  # a feature that is off, a measure without a composition theorem
+            self.composable = False
+            return None
+        if copies == _COMPOSED:
+            self.composition = composition
+        return composition
+
+    def _build(self) -> Any:
+        if _kind(self.given) == "Measurement":
+            return self.given
+        if _kind(self.given) is None and callable(self.given):
+            built = self.given()
+            if _kind(built) == "Measurement":
+                return built
+            got = f"a function that returned {built!r} of type {type(built).__name__}"
+        else:
+            got = f"{self.given!r} of type {type(self.given).__name__}"
+        msg = f"from_measurement takes an OpenDP Measurement or a function that builds one, got {got}."
+        raise TypeError(msg)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if _kind(self.given) == "Measurement":
+            msg = (
+                "an OpenDP measurement holds pointers and cannot be sent to another process: give from_measurement the "
+                "function that builds it, defined at the top level of a module: from_measurement(make_count, d_in=1)."
+            )
+            raise TypeError(msg)
+        return type(self), (self.given,)
+
+
+@dataclass(frozen=True)
+class _Outputs:
+    """Many outputs of one measurement on one dataset; ``rng`` is ignored, as OpenDP draws from the system."""
+
+    source: _Source
+
+    def __call__(self, dataset: Any, n: int, rng: Generator) -> list[Any]:
+        del rng
+        outputs: list[Any] = []
+        while len(outputs) < n:
+            copies = min(_COMPOSED, n - len(outputs))
+            composition = self.source.composed(copies)
+            outputs += self._one_by_one(dataset, copies) if composition is None else composition(dataset)
+        return outputs
+
+    def _one_by_one(self, dataset: Any, n: int) -> list[Any]:
+        measurement = self.source.measurement()
+        outputs: list[Any] = []
+        for _ in range(n):
+            try:
+                outputs.append(measurement(dataset))
+            except Exception as raised:
+                outputs.append(raised)
+        return outputs
+
+
+def _label(measurement: Any, d_in: Any) -> str:
+    return f"OpenDP {measurement.input_domain}, {measurement.input_metric}, {measurement.output_measure}, d_in={d_in}"
+
+
+def _claim(measurement: Any, d_in: Any, delta: float | None) -> tuple[PrivacyClaim, Curve | None]:
+    measure, loss = str(measurement.output_measure), measurement.map(d_in)
+    if delta is not None:
+        delta = validate_delta(delta)
+    wrapped = _APPROXIMATE.fullmatch(measure)
+    floor = 0.0
+    if wrapped is not None:
+        measure, (loss, floor) = wrapped[1], loss
+    if measure == "MaxDivergence":
+        return _pair(float(loss), float(floor), delta), None
+    if measure == "FixedSmoothedMaxDivergence":
+        return _pair(float(loss[0]), float(loss[1]), delta), None
+    curve = _curve(measurement, measure, loss, float(floor))
+    if delta is None:
+        msg = (
+            f"from_measurement: {measurement.output_measure} promises a curve of (epsilon, delta) pairs; say at which "
+            "delta: from_measurement(measurement, d_in=..., delta=1e-6)."
+        )
+        raise ValueError(msg)
+    return PrivacyClaim(smallest_epsilon(curve, delta), delta), curve
+
+
+def _pair(epsilon: float, floor: float, delta: float | None) -> PrivacyClaim:
+    if delta is not None and delta < floor:
+        msg = f"from_measurement: the measurement promises delta={floor:g} here, got the smaller delta={delta:g}."
+        raise ValueError(msg)
+    return PrivacyClaim(epsilon, floor if delta is None else delta)
+
+
+def _curve(measurement: Any, measure: str, loss: Any, floor: float) -> Curve:
+    """δ(ε) of a measure that is a curve; ``floor`` is the δ of its approximate version."""
+    curve: Curve
+    if measure == "ZeroConcentratedDivergence":
+        rho = float(loss)
+
+        def curve(epsilon: float) -> float:
+            return zcdp_to_delta(rho, epsilon)
+
+    elif measure == "RenyiDivergence":
+
+        def curve(epsilon: float) -> float:
+            return renyi_to_delta(loss, epsilon)
+
+    elif measure == "SmoothedMaxDivergence":
+
+        def curve(epsilon: float) -> float:
+            return float(loss.delta(epsilon))
+
+    else:
+        msg = (
+            f"from_measurement: no (epsilon, delta) can be read off {measurement.output_measure}; known are "
+            f"{_MEASURES}. Convert it in OpenDP, or state the claim yourself: from_callable(measurement) and "
+            "privacy_audit(epsilon=...)."
+        )
+        raise ValueError(msg)
+    return lambda epsilon: min(1.0, floor + (1.0 - floor) * curve(epsilon))
