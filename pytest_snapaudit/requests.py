@@ -180,8 +180,8 @@ def _refuse_unknown(method: str, options: Mapping[str, Any]) -> None:
     for keyword in options:
         if keyword not in accepted:
             near = difflib.get_close_matches(keyword, accepted, n=1)
-            meant = f"did you mean {near[0]}? " if near else ""
-            msg = f"{method} got an unknown argument {keyword}; {meant}It takes {', '.join(accepted)}."
+            meant = f"; did you mean {near[0]}?" if near else "."
+            msg = f"{method} got an unknown argument {keyword}{meant} It takes {', '.join(accepted)}."
             raise TypeError(msg)
 
 

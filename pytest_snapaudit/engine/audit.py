@@ -297,7 +297,9 @@ def _result(
     elif found.ceiling <= claim.epsilon or (settings.estimator == "gdp" and best.refusals):
         verdict = Verdict.INCONCLUSIVE
         reason = reason_inconclusive(subject, settings, found.ceiling, found.snapshots, best, found.shares)
-    factor = claim.epsilon / best.epsilon_lower if best.epsilon_lower > 0 else math.inf
+    factor = 1.0 if verdict is Verdict.VIOLATION else math.inf
+    if verdict is Verdict.CONSISTENT and best.epsilon_lower > 0:
+        factor = claim.epsilon / best.epsilon_lower
     return AuditResult(
         name=subject.name,
         claim=claim,

@@ -45,7 +45,10 @@ def as_batch(raw: Any, n: int) -> Any:
     if hasattr(raw, "detach") and hasattr(raw, "cpu"):
         raw = raw.detach().cpu().numpy()
     if isinstance(raw, list | tuple):
-        _check_length(len(raw), n, f"a {type(raw).__name__}")
+        what = f"a {type(raw).__name__}"
+        if len(raw) != n and 0 < len(raw) < 10 and all(isinstance(part, np.ndarray) for part in raw):
+            what += f" of {', '.join(map(_what, raw))} (components go into a tuple of arrays of length {n})"
+        _check_length(len(raw), n, what)
         return list(raw)
     try:
         array = np.asarray(raw)
@@ -65,10 +68,14 @@ def as_batch(raw: Any, n: int) -> Any:
 def _columns_of(raw: Mapping[Any, Any], n: int) -> Columns:
     parts = {key: raw[key] for key in sorted(raw, key=key_text)}
     if not parts or not all(_is_column(part, n) for part in parts.values()):
-        kinds = {key: type(part).__name__ for key, part in parts.items()}
+        kinds = {key: _what(part) for key, part in parts.items()}
         msg = f"a dict of outputs must hold arrays of length {n}, one entry per output, got {kinds}."
         raise MechanismError(msg)
     return Columns(parts, named=True)
+
+
+def _what(part: Any) -> str:
+    return f"an array of shape {part.shape}" if isinstance(part, np.ndarray) else type(part).__name__
 
 
 def _is_column(part: Any, n: int) -> bool:

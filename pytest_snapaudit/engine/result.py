@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import math
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -69,7 +70,7 @@ class AuditResult:
         n_trials: trials per side that were counted; tuning trials come on top.
         n_snapshots: clean outputs per side the bound rests on; 1 for a fixed clean output.
         smallest_factor_caught: how many times worse than measured the mechanism would have had to be
-            to fail, ``claim.epsilon / epsilon_lower``; ``inf`` when nothing was certified.
+            to fail, ``claim.epsilon / epsilon_lower``; 1 if it failed, ``inf`` if no mechanism would have.
         reason: why the verdict is INCONCLUSIVE, and what would decide it; empty otherwise.
         alpha_spent: share of the error probability given to each gate, by name.
         diagnostics: observations that explain the verdict; they never gate.
@@ -104,9 +105,17 @@ class AuditResult:
         return self.verdict is Verdict.VIOLATION
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as nested built-in types, ready for JSON."""
-        plain = asdict(self)
+        """The result as nested built-in types, ready for JSON; infinite numbers become None."""
+        plain: dict[str, Any] = _finite(asdict(self))
         plain["verdict"] = str(self.verdict)
         plain["alpha_spent"] = dict(self.alpha_spent)
         plain["diagnostics"] = dict(self.diagnostics)
         return plain
+
+
+def _finite(plain: Any) -> Any:
+    if isinstance(plain, dict):
+        return {key: _finite(value) for key, value in plain.items()}
+    if isinstance(plain, list | tuple):
+        return type(plain)(_finite(value) for value in plain)
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain

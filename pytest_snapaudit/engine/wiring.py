@@ -11,6 +11,7 @@ import numpy as np
 
 from pytest_snapaudit.engine.batches import Raised, as_batch, is_numeric, iterate_outputs, numeric_parts
 from pytest_snapaudit.engine.errors import MechanismError
+from pytest_snapaudit.engine.independence import check_calls
 from pytest_snapaudit.engine.leaves import is_opaque, leaves
 from pytest_snapaudit.engine.seeding import block_generator
 from pytest_snapaudit.engine.simulation import (
@@ -160,6 +161,7 @@ def _probe_source(name: str, source: Source, entropy: tuple[int, ...], side: int
     if not isinstance(source, ConstantSource | CopiedSource) and _share_memory(first, second):
         return _probe_source(name, CopiedSource(source), entropy, side)
     _check_independence(name, source, first, entropy, side)
+    check_calls(name, source, entropy, side)
     return source, _same(first, second)
 
 

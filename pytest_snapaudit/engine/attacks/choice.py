@@ -103,6 +103,6 @@ def _choose(
     best: RatedEvent | None = None
     for score in scores:
         rated = best_event(score, reference[half:], canary[half:], goal)
-        if rated is not None and (best is None or rated.value > best.value):
+        if rated is not None and (best is None or rated.clearly_above(best)):
             best = rated
     return best

@@ -40,6 +40,7 @@ CORRELATED_DISCRIMINANT = "linear discriminant of the correlated coordinates of 
 _COARSE_BINS, _KEY_BINS = 32, 2_048
 """Cells per column in a sum over columns, and for the hash of whole outputs."""
 
+_FEW_ROWS, _FEW_VALUES = 200, 8
 _KEYED_ROWS = 20_000
 """Rows of which at least half repeat others where the whole output is worth a table of its own."""
 
@@ -242,12 +243,21 @@ def _shape_scores(
 
 def _granularities(columns: list[Coordinate], reference: Rows, canary: Rows) -> list[Score]:
     """Divisibility of columns of which some values are coarse and others are not, or not equally."""
-    scores = [Granularity(column.column, column.layout) for column in columns]
+    scores = [
+        Granularity(column.column, column.layout)
+        for column in columns
+        if _takes_many_values(reference, column.column)
+    ]
     return [
         score
         for score in scores
         if len({*score(reference[:_WIDE_SAMPLE]), *score(canary[:_WIDE_SAMPLE])}) > 1
     ]
+
+
+def _takes_many_values(rows: Rows, column: int) -> bool:
+    """Whether a column has more values than thresholds on it, and on differences, tell apart anyway."""
+    return len(np.unique(rows[:_FEW_ROWS, column])) > _FEW_VALUES
 
 
 def _sum_of_ratios(columns: Sequence[Coordinate], reference: Rows, canary: Rows) -> list[Score]:
@@ -296,7 +306,7 @@ def _relations(
 ) -> list[Score]:
     """Scores of coordinates relative to others."""
     pairs = related_pairs(a, b, varying, 4)
-    scores: list[Score] = [Ratio(i, j, layout) for i, j in pairs]
+    scores: list[Score] = [Ratio(i, j, layout) for i, j in pairs if _takes_many_values(reference, i)]
     if len(varying) <= _MAX_DIFFERENCES:
         pairs = list(dict.fromkeys([*((int(i), int(j)) for i in varying for j in varying if j < i), *pairs]))
     differences = [Difference(i, j, layout) for i, j in pairs]
@@ -306,5 +316,5 @@ def _relations(
         medians = [np.median(rows[:_WIDE_SAMPLE], axis=1, keepdims=True) for rows in (a, b)]
         apart = standard_scores(a[:_WIDE_SAMPLE] - medians[0], b[:_WIDE_SAMPLE] - medians[1])[varying]
         best = varying[np.argsort(-apart, kind="stable")[:2]]
-        scores += [FromMedian(int(j), layout) for j in best]
+        scores += [FromMedian(int(j), layout) for j in best if _takes_many_values(reference, int(j))]
     return scores

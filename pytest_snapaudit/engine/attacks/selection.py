@@ -105,10 +105,16 @@ class Goal:
 
 @dataclass(frozen=True)
 class RatedEvent:
-    """An event and its penalised bound."""
+    """An event and its penalised bound; beyond the claim, ``_BEYOND_THE_CLAIM`` plus the growth of a bet on it."""
 
     value: float
     event: Event
+
+    def clearly_above(self, other: RatedEvent) -> bool:
+        """Whether this event is better by more than a plainer one is to be preferred for."""
+        if self.value < _BEYOND_THE_CLAIM:
+            return self.value > other.value + 0.005
+        return self.value > other.value + max(0.02 * (other.value - _BEYOND_THE_CLAIM), 0.0)
 
 
 def best_event(score: Score, reference: Rows, canary: Rows, goal: Goal) -> RatedEvent | None:
