@@ -1,13 +1,11 @@
 """jax: functions of a key and a dataset, vectorised over keys."""
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from pytest_snapaudit import PrivacyClaim, PrivacyViolation, privacy_audit
-
-jax = pytest.importorskip("jax", reason="jax is not installed")
-jnp = pytest.importorskip("jax.numpy")
-
-from pytest_snapaudit.adapters.jax import from_jax  # noqa: E402
+from pytest_snapaudit.adapters.jax import from_jax
 
 ONE_MORE = (jnp.array([0.5, 0.2]), jnp.array([0.5, 0.2, 7.0]))
 

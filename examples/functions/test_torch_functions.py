@@ -1,13 +1,11 @@
 """Plain PyTorch: a clipped sum with Gaussian noise, in the four forms that ``from_torch`` takes."""
 
 import pytest
+import torch
 
 from pytest_snapaudit import PrivacyViolation, privacy_audit
-
-torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-
-from pytest_snapaudit.adapters.opacus import gaussian_claim  # noqa: E402
-from pytest_snapaudit.adapters.torch import from_torch  # noqa: E402
+from pytest_snapaudit.adapters.opacus import gaussian_claim
+from pytest_snapaudit.adapters.torch import from_torch
 
 CLAIM = gaussian_claim(1.0, 1e-2)
 ONE_MORE = (torch.tensor([0.5, -0.5]), torch.tensor([0.5, -0.5, 30.0]))

@@ -69,21 +69,14 @@ def choose_event(
     half = len(reference) // 2
     with np.errstate(all="ignore"):
         best = _choose(reference, canary, layout, goal, half, direction, side_channels, extra)
-        if counted is not None:
+        if counted is not None and len(counted.reference) > len(reference):
             again = best_event_of_scores(counted.score, counted.reference, counted.canary, goal)
-            if again is not None and (best is None or _tells_more(again, best, len(reference))):
+            if again is not None and (best is None or again.value > best.value):
                 return again.event
         if best is None:
             return Event(Coordinate(0, layout), ">", 0.0, 0, 0.5, 0.5, len(reference))
         final = best_event(refit(best.event.score, reference, canary), reference, canary, goal)
     return final.event if final is not None else best.event
-
-
-def _tells_more(again: RatedEvent, best: RatedEvent, n_tuning: int) -> bool:
-    """Whether to go on with a counted score; the same score fitted anew on as many trials is as good."""
-    if again.event.score.name == best.event.score.name and n_tuning >= again.event.tuned_on:
-        return False
-    return again.value > best.value
 
 
 def _choose(

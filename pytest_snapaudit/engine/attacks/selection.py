@@ -18,8 +18,11 @@ _LEVELS = np.unique(
     np.concatenate([np.logspace(-5, -1.2, 40), np.linspace(0.07, 0.93, 61), 1.0 - np.logspace(-1.2, -5, 40)])
 )
 _MAX_ATOMS, _FEW = 60, 5
+_MAX_UNEQUAL, _UNEQUAL = 20, 3.0
+"""Rare values are tried where the sides have seen numbers of them this many standard errors apart."""
+
 _PENALTY_LEVEL = 0.1
-_EXCESS = 3.3
+_EXCESS = 4.1
 _BEYOND_THE_CLAIM = 1e6
 
 
@@ -66,17 +69,18 @@ def _atoms(
     """
     starts = np.flatnonzero(np.concatenate([[True], pooled[1:] != pooled[:-1]]))
     counts = np.diff(np.append(starts, len(pooled)))
-    often = counts > _FEW
-    values, counts = pooled[starts[often]], counts[often]
-    if len(values) <= _MAX_ATOMS:
-        return values
+    heaviest = np.argsort(-counts, kind="stable")[:_MAX_ATOMS]
+    heaviest = heaviest[counts[heaviest] > max(_FEW, 2e-4 * len(pooled))]
+    often = np.flatnonzero(counts > _FEW)
+    values = pooled[starts[often]]
     seen_a, seen_b = (
         np.searchsorted(side, values, side="right") - np.searchsorted(side, values, side="left")
         for side in (a, b)
     )
-    unequal = np.abs(seen_b - seen_a) / np.sqrt(counts)
-    chosen = [np.argsort(-rank, kind="stable")[: _MAX_ATOMS // 2] for rank in (counts, unequal)]
-    return np.unique(values[np.concatenate(chosen)])
+    unequal = np.abs(seen_b - seen_a) / np.sqrt(counts[often])
+    rare = np.argsort(-unequal, kind="stable")[:_MAX_UNEQUAL]
+    rare = often[rare[unequal[rare] > _UNEQUAL]]
+    return np.unique(pooled[starts[np.concatenate([heaviest, rare])]])
 
 
 def _counts(
@@ -113,7 +117,7 @@ class RatedEvent:
     def clearly_above(self, other: RatedEvent) -> bool:
         """Whether this event is better by more than a plainer one is to be preferred for."""
         if self.value < _BEYOND_THE_CLAIM:
-            return self.value > other.value + 0.005
+            return self.value > other.value + 0.005 * abs(other.value)
         return self.value > other.value + max(0.02 * (other.value - _BEYOND_THE_CLAIM), 0.0)
 
 
