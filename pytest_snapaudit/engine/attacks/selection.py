@@ -117,8 +117,8 @@ class RatedEvent:
     def clearly_above(self, other: RatedEvent) -> bool:
         """Whether this event is better by more than a plainer one is to be preferred for."""
         if self.value < _BEYOND_THE_CLAIM:
-            return self.value > other.value + 0.005 * abs(other.value)
-        return self.value > other.value + max(0.02 * (other.value - _BEYOND_THE_CLAIM), 0.0)
+            return self.value > other.value + 0.005 * min(abs(other.value), 1.0)
+        return self.value > other.value + max(0.05 * (other.value - _BEYOND_THE_CLAIM), 0.0)
 
 
 def best_event(score: Score, reference: Rows, canary: Rows, goal: Goal) -> RatedEvent | None:
