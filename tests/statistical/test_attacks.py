@@ -11,9 +11,12 @@ import time
 import numpy as np
 import pytest
 
+from pytest_snapaudit.engine.attacks.choice import choose_event
+from pytest_snapaudit.engine.attacks.moments import ColumnMoments
 from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
+from pytest_snapaudit.engine.outcomes import fit_layout
 from statistical.mechanisms import binomial_point
 from statistical.planted import PLANTED, H
 
@@ -86,3 +89,44 @@ def test_the_time_of_equal_calls_certifies_nothing_on_a_drifting_clock(monkeypat
         )
         bounds.append(result.epsilon_lower)
     assert sum(bound > 0 for bound in bounds) <= binomial_point(AUDITS, 0.05)
+
+
+SIGNS = np.where(np.arange(400) % 2, 1.0, -1.0).astype(np.float32)
+
+
+def wide(shift):
+    """Four hundred coordinates; a look of 25,000 leaves more trials behind than are kept as rows."""
+    return from_sampler(
+        lambda side, n, rng: (
+            rng.standard_normal((n, 400), dtype=np.float32) + np.float32(shift * side) * SIGNS
+        ),
+        name="wide",
+    )
+
+
+def test_a_direction_learnt_from_counted_trials_is_chosen():
+    """A shift of 0.4 in all, in a direction that a thousand rows per side hardly show."""
+    rng = np.random.default_rng(8)
+    tuning, counted = ([wide(0.02).fn(side, n, rng) for side in (0, 1)] for n in (1_000, 40_000))
+    layout = fit_layout([(side, len(side)) for side in tuning])
+    options = {"claim": PrivacyClaim(0.5, 1e-5), "n_certify": 125_000, "alpha": 1e-3}
+    event = choose_event(*tuning, layout, moments=ColumnMoments.of(*counted), **options)
+    assert event.score.name == "linear discriminant of the output, from earlier trials"
+    without = choose_event(*tuning, layout, **options)
+    fresh = [wide(0.02).fn(side, 40_000, rng) for side in (0, 1)]
+    apart = [
+        each.hits(fresh[each.likelier_on]).mean() - each.hits(fresh[1 - each.likelier_on]).mean()
+        for each in (event, without)
+    ]
+    assert apart[0] > 0.1
+    assert apart[0] > 2 * apart[1]
+
+
+def test_and_on_equal_laws_nothing_is_certified():
+    bounds = [
+        audit(
+            wide(0.0), (0, 1), PrivacyClaim(0.2), confidence=0.95, n_trials=31_000, seed=(7, i)
+        ).epsilon_lower
+        for i in range(AUDITS_OF_WIDE_OUTPUTS)
+    ]
+    assert sum(bound > 0 for bound in bounds) <= binomial_point(AUDITS_OF_WIDE_OUTPUTS, 0.05)

@@ -7,7 +7,7 @@ import types
 
 import numpy as np
 import pytest
-from torch_stand_in import DPOptimizer, Loader, PoissonSampler, TorchGenerator, tensor, torch_module
+from torch_stand_in import DPOptimizer, Loader, PoissonSampler, TorchGenerator, tensor
 
 from pytest_snapaudit import GaussianNoise, PrivacyClaim, Verdict, audit
 from pytest_snapaudit.adapters import opacus, pytest_snapaudit_as_mechanism
@@ -21,13 +21,6 @@ from pytest_snapaudit.adapters.opacus import (
 SMALL = np.array([[0.1, 0.2, -0.1], [0.0, -0.3, 0.2]])
 PAIR = (SMALL, np.vstack([SMALL, [30.0, 0.0, 40.0]]))
 RNG = np.random.default_rng
-
-
-@pytest.fixture
-def torch(monkeypatch):
-    module = torch_module()
-    monkeypatch.setitem(sys.modules, "torch", module)
-    return module
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sys
-
 import numpy as np
 import pytest
-from torch_stand_in import DPOptimizer, Loader, PoissonSampler, tensor, torch_module
+from torch_stand_in import DPOptimizer, Loader, PoissonSampler, tensor
 
 from pytest_snapaudit import MechanismError, PrivacyClaim, Verdict, audit
 from pytest_snapaudit.adapters.opacus import gaussian_claim, sample_steps
@@ -14,13 +12,6 @@ from pytest_snapaudit.adapters.opacus import gaussian_claim, sample_steps
 SMALL = np.array([[0.1, 0.2, -0.1], [0.0, -0.3, 0.2]])
 PAIR = (SMALL, np.vstack([SMALL, [30.0, 0.0, 40.0]]))
 RNG = np.random.default_rng
-
-
-@pytest.fixture
-def torch(monkeypatch):
-    module = torch_module()
-    monkeypatch.setitem(sys.modules, "torch", module)
-    return module
 
 
 def setup(torch, *, kind=DPOptimizer, sample_rate=None, **settings):
