@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import Executor
-from typing import Any, Unpack
+from typing import Any, Never, Unpack
 
 import pytest
 
@@ -16,7 +16,7 @@ from pytest_snapaudit.engine.snapshot import SnapshotPair
 from pytest_snapaudit.examples import current_example
 from pytest_snapaudit.explorer import Explorer
 from pytest_snapaudit.recording import Record, SnapshotRecorder
-from pytest_snapaudit.requests import DEFAULT_SNAPSHOTS, AuditOptions, resolve
+from pytest_snapaudit.requests import DEFAULT_SNAPSHOTS, AuditOptions, refuse_unknown, resolve
 from pytest_snapaudit.store import JSON
 
 __tracebackhide__ = True  # frames of this module say nothing to the author of a test
@@ -63,6 +63,7 @@ class PrivacyAuditor(Explorer):
         claim_curve: Callable[[float], float] | None = None,
         stop_early: bool = False,
         executor: Executor | None = None,
+        **unknown: Never,
     ) -> AuditResult:
         """Audit a mechanism on one pair of neighbours and fail the test if its claim is refuted.
 
@@ -113,6 +114,7 @@ class PrivacyAuditor(Explorer):
             TypeError, ValueError, MechanismError, VacuousAudit, DeclarationMismatch: see
                 :func:`~pytest_snapaudit.engine.audit.audit`.
         """
+        refuse_unknown("check", unknown)
         running = self._running("check")
         example = current_example(getattr(running.item, "obj", None))
         request = resolve(

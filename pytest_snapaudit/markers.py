@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Never
 
 import pytest
 
@@ -45,6 +45,7 @@ def privacy_audit(
     n_snapshots: int | None = None,
     max_checks: int | None = None,
     detects: float | None = None,
+    **unknown: Never,
 ) -> pytest.MarkDecorator:
     """Mark a test, class or module as a privacy audit; the test must call ``privacy_auditor.check``.
 
@@ -84,6 +85,7 @@ def privacy_audit(
         "n_snapshots": n_snapshots,
         "max_checks": max_checks,
         "detects": detects,
+        **unknown,
     }
     settings = _validated(given)
     stated = {name: getattr(settings, name) for name in _KEYWORDS if getattr(settings, name) is not None}

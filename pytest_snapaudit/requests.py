@@ -141,7 +141,7 @@ def resolve(
         InvalidClaim: if nothing states a claim, or one is out of range.
         TypeError, ValueError: if another argument is not accepted.
     """
-    _refuse_unknown(method, options)
+    refuse_unknown(method, options)
     name = options.get("name")
     if name is not None and not isinstance(name, str):
         msg = f"{method}: name must be a string, got {name!r} of type {type(name).__name__}."
@@ -175,7 +175,8 @@ def resolve(
     return AuditRequest(mechanism, neighbours, claim, resolved, options.get("executor"), identity, seed)
 
 
-def _refuse_unknown(method: str, options: Mapping[str, Any]) -> None:
+def refuse_unknown(method: str, options: Mapping[str, Any]) -> None:
+    """TypeError for an option that no audit takes, with the closest one that it does."""
     accepted = AuditOptions.__annotations__
     for keyword in options:
         if keyword not in accepted:

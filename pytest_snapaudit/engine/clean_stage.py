@@ -93,6 +93,11 @@ def same_array(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.shape == b.shape and bool(np.array_equal(a, b, equal_nan=floating))
 
 
+def all_nan(a: NDArray[Any]) -> bool:
+    """Whether nothing but NaN is in a floating array."""
+    return a.dtype.kind in "fc" and a.size > 0 and bool(np.isnan(a).all())
+
+
 def evaluate_many(
     mechanism: Any, dataset: Any, label: str, entropy: tuple[int, ...], n_snapshots: int
 ) -> Any:

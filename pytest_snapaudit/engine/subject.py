@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_snapaudit.engine.clean_stage import (
+    all_nan,
     check_shapes,
     evaluate_many,
     feasible_pair,
@@ -153,7 +154,7 @@ def resolve_subject(
         clean="fixed",
         clean_rows=None,
         snapshots=1,
-        declared_deterministic=bool(getattr(mechanism, "deterministic", False)),
+        declared_deterministic=_declared_deterministic(mechanism, label),
         views=chosen,
         covered=covered,
         noise=declared_noise(mechanism),
@@ -199,6 +200,14 @@ def _check_sensitivity(label: str, mechanism: Any) -> None:
     if isinstance(sensitivity, bool) or not isinstance(sensitivity, Real) or not float(sensitivity) > 0:
         msg = f"{label}: sensitivity must be a number above 0, got {sensitivity!r}."
         raise TypeError(msg)
+
+
+def _declared_deterministic(mechanism: Any, label: str) -> bool:
+    declared = getattr(mechanism, "deterministic", False)
+    if not isinstance(declared, bool | np.bool_):
+        msg = f"{label}: deterministic must be True or False, got {declared!r}."
+        raise TypeError(msg)
+    return bool(declared)
 
 
 def _pair(neighbours: Any) -> tuple[Any, Any]:
@@ -259,8 +268,9 @@ def _fixed(base: Subject, rows: list[Any]) -> Subject:
         return replace(base, sources=(sources[0], sources[1]))
     check_shapes(base.name, [row.shape for row in rows])
     if same_array(rows[0], rows[1]):
+        what = "consist of NaN" if all_nan(rows[0]) else "are equal"
         msg = (
-            f"{base.name}: the clean outputs of both sides are equal, so the noise stage is the same and nothing "
+            f"{base.name}: the clean outputs of both sides {what}, so the noise stage is the same and nothing "
             "is tested; choose neighbouring datasets on which the clean stage differs."
         )
         raise VacuousAudit(msg)

@@ -360,14 +360,19 @@ def test_early_stop_a_claim_curve_and_a_measurement_take_the_engines_options(aud
         @privacy_audit(epsilon=1.0)
         def test_misspelled(privacy_auditor):
             privacy_auditor.measure(LaplaceSum(1.0), PAIR, n_trial=500)
+
+        @privacy_audit(epsilon=1.0)
+        def test_misspelled_check(privacy_auditor):
+            privacy_auditor.check(LaplaceSum(1.0), PAIR, n_trial=500)
         """,
         trials=None,
     )
-    run.result.assert_outcomes(failed=2, passed=1)
+    run.result.assert_outcomes(failed=3, passed=1)
     run.result.stdout.fnmatch_lines(
         [
             "*PrivacyViolation: *",
             "*TypeError: measure got an unknown argument n_trial; did you mean n_trials? It takes *",
+            "*TypeError: check got an unknown argument n_trial; did you mean n_trials? It takes *",
         ]
     )
     assert run.verdicts()["test_it.py::test_curves"] == "VIOLATION"

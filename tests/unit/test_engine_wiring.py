@@ -47,12 +47,19 @@ def fail_with(error):
 
 @pytest.mark.parametrize("deterministic", [True, False])
 def test_equal_clean_outputs_are_vacuous(deterministic):
-    for value in (3.0, np.nan, "label"):
+    for value, what in ((3.0, "are equal"), (np.nan, "consist of NaN"), ("label", "are equal")):
         constant = Stages(lambda dataset, rng, value=value: np.array([value]), deterministic=deterministic)
         with pytest.raises(
-            VacuousAudit, match="clean outputs of both sides are equal, so the noise stage is the same"
+            VacuousAudit, match=f"clean outputs of both sides {what}, so the noise stage is the same"
         ):
             run(constant)
+
+
+@pytest.mark.parametrize("declared", ["yes", 1, None, np.array([True])])
+def test_deterministic_is_true_or_false(declared):
+    stages = Stages(lambda dataset, rng: np.array([float(dataset)]), deterministic=declared)
+    with pytest.raises(TypeError, match=r"deterministic must be True or False, got "):
+        run(stages)
 
 
 def test_clean_shapes_that_differ_between_sides_are_refused():
