@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from pytest_snapaudit.engine.noise import GumbelNoise as GumbelNoise
     from pytest_snapaudit.engine.noise import LaplaceNoise as LaplaceNoise
     from pytest_snapaudit.engine.noise import StaircaseNoise as StaircaseNoise
+    from pytest_snapaudit.engine.passive import PassiveResult as PassiveResult
+    from pytest_snapaudit.engine.passive import passive_audit as passive_audit
     from pytest_snapaudit.engine.privacy_profile import PrivacyProfile as PrivacyProfile
     from pytest_snapaudit.engine.privacy_profile import privacy_profile as privacy_profile
     from pytest_snapaudit.engine.result import AuditResult as AuditResult
@@ -64,6 +66,7 @@ __all__ = [
     "LaplaceNoise",
     "Mechanism",
     "MechanismError",
+    "PassiveResult",
     "PrivacyAuditor",
     "PrivacyClaim",
     "PrivacyProfile",
@@ -85,6 +88,7 @@ __all__ = [
     "audit",
     "from_callable",
     "from_sampler",
+    "passive_audit",
     "predicted_stability",
     "privacy_audit",
     "privacy_profile",
@@ -120,6 +124,7 @@ _HOMES = {
         "LaplaceNoise",
         "StaircaseNoise",
     ),
+    "engine.passive": ("PassiveResult", "passive_audit"),
     "engine.privacy_profile": ("PrivacyProfile", "privacy_profile"),
     "engine.result": ("AuditResult", "Verdict"),
     "engine.snapshot": ("Snapshot", "SnapshotPair"),

@@ -8,10 +8,13 @@ Algorithm 5, with the sensitivity 2/T of its Lemma C.1. The stages, apart from o
 - :meth:`EmbeddingSpaceAggregation.privatize`: independent N(0, σ²) on every coordinate;
 - :attr:`EmbeddingSpaceAggregation.release`: the zero-shot candidate nearest to the noisy mean.
 
-Replacing one exemplar changes one partition, hence one embedding. Scaling puts every embedding in the unit
-ball, where two points are at most 2 apart, so the mean moves by at most 2/T. The Gaussian vector itself
-satisfies the claim, so the claim covers the noisy mean (white-box) as well as the released candidate
-(black-box).
+A neighbouring dataset changes one partition (:mod:`dp_icl.partition`), hence one embedding. Scaling puts every
+embedding in the unit ball, where two points are at most 2 apart, so the mean moves by at most 2/T. That holds for
+replacing an exemplar and, dealt by content, for adding or removing one: its partition then responds differently,
+zero-shot if nothing is left in it, but T and the number of terms stay the same.
+
+The Gaussian vector itself satisfies the claim, so the claim covers the noisy mean (white-box) as well as the
+released candidate (black-box).
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from dp_icl.calibration import GaussianNoise, analytic_gaussian_sigma, validate_delta, validate_epsilon
-from dp_icl.partition import split, validate_partitions, validate_seed
+from dp_icl.partition import Adjacency, split, validate_adjacency, validate_partitions, validate_seed
 
 ResponseModel = Callable[[tuple[Any, ...]], ArrayLike]
 Release = Callable[[ArrayLike, Generator], NDArray[np.intp]]
@@ -34,7 +37,7 @@ Release = Callable[[ArrayLike, Generator], NDArray[np.intp]]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class EmbeddingSpaceAggregation:
-    """(ε, δ)-differentially private generation for one query, for replacing one exemplar.
+    """(ε, δ)-differentially private generation for one query.
 
     Args:
         partitions: number T ≥ 1 of disjoint partitions.
@@ -48,6 +51,8 @@ class EmbeddingSpaceAggregation:
             of one partition (none of them, when there are more partitions than exemplars: a zero-shot
             response). It must be deterministic and is never shown two partitions at once, on which the
             sensitivity rests. Without a model, datasets are recorded embeddings.
+        adjacency: ``"replace-one"`` or ``"add-remove"`` (of one exemplar); it decides how exemplars are dealt
+            to the partitions.
 
     Raises:
         TypeError: an argument has the wrong type.
@@ -60,6 +65,7 @@ class EmbeddingSpaceAggregation:
     candidates: NDArray[np.floating[Any]] | None = None
     seed: int = 0
     model: ResponseModel | None = None
+    adjacency: Adjacency = "replace-one"
     noise: GaussianNoise = field(init=False)
 
     deterministic: ClassVar[bool] = True
@@ -74,10 +80,10 @@ class EmbeddingSpaceAggregation:
         if self.model is not None and not callable(self.model):
             msg = f"model must be callable or None, got {self.model!r} of type {type(self.model).__name__}."
             raise TypeError(msg)
+        object.__setattr__(self, "adjacency", validate_adjacency(self.adjacency))
         if self.candidates is not None:
             object.__setattr__(self, "candidates", _validate_candidates(self.candidates))
-        sigma = analytic_gaussian_sigma(self.epsilon, self.delta, self.sensitivity)
-        object.__setattr__(self, "noise", GaussianNoise(sigma))
+        object.__setattr__(self, "noise", GaussianNoise(self._sigma()))
 
     def __repr__(self) -> str:
         text = f"partitions={self.partitions}, epsilon={self.epsilon}, delta={self.delta}"
@@ -85,6 +91,8 @@ class EmbeddingSpaceAggregation:
             text += f", candidates=<{len(self.candidates)} embeddings>"
         if self.seed:
             text += f", seed={self.seed}"
+        if self.adjacency != "replace-one":
+            text += f", adjacency={self.adjacency!r}"
         return f"{type(self).__name__}({text})"
 
     def __eq__(self, other: object) -> bool:
@@ -95,9 +103,12 @@ class EmbeddingSpaceAggregation:
     def __hash__(self) -> int:
         return hash((type(self), self._key()))
 
+    def _sigma(self) -> float:
+        return analytic_gaussian_sigma(self.epsilon, self.delta, self.sensitivity)
+
     def _key(self) -> tuple[object, ...]:
         candidates = None if self.candidates is None else (self.candidates.shape, self.candidates.tobytes())
-        return self.partitions, self.epsilon, self.delta, self.seed, candidates
+        return self.partitions, self.epsilon, self.delta, self.seed, self.adjacency, candidates
 
     @property
     def sensitivity(self) -> float:
@@ -133,7 +144,8 @@ class EmbeddingSpaceAggregation:
                 "or use recorded embeddings."
             )
             raise ValueError(msg)
-        said = [np.asarray(self.model(part)) for part in split(exemplars, self.partitions, self.seed)]
+        parts = split(exemplars, self.partitions, self.seed, self.adjacency)
+        said = [np.asarray(self.model(part)) for part in parts]
         shapes = sorted({vector.shape for vector in said})
         if len(shapes) > 1 or len(shapes[0]) != 1:
             msg = (

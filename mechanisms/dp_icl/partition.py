@@ -1,21 +1,30 @@
-"""Disjoint partitions of the exemplars.
+"""Disjoint partitions of the exemplars, so dealt that a neighbouring dataset changes exactly one of them.
 
-Invariant: which partition an exemplar belongs to depends on its position, the number of exemplars, the
-number of partitions and the seed, and never on what any exemplar says. Replacing one exemplar therefore
-changes exactly one partition, the fact on which the sensitivity of every partition-and-aggregate mechanism
-rests.
+On this fact the sensitivity of every partition-and-aggregate mechanism rests. No single way of dealing has it
+for both notions of neighbours:
+
+- Replace-one (:func:`assign`): the partition depends on the position, the number of exemplars, the number of
+  partitions and the seed, never on what an exemplar says. A replaced exemplar's successor takes its place. When
+  one is added or removed, all are dealt anew and many partitions change.
+- Add-remove (:func:`assign_by_content`): the partition depends on the exemplar itself, the number of partitions
+  and the seed, never on the others. Those that stay, stay where they are. When one is replaced, two partitions
+  may change: its own and its successor's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, is_dataclass
 from numbers import Integral
-from typing import TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 Exemplar = TypeVar("Exemplar")
+Adjacency = Literal["replace-one", "add-remove"]
 
 
 def assign(size: int, partitions: int, seed: int = 0) -> NDArray[np.int64]:
@@ -46,7 +55,36 @@ def assign(size: int, partitions: int, seed: int = 0) -> NDArray[np.int64]:
     return assignment
 
 
-def split(exemplars: Sequence[Exemplar], partitions: int, seed: int = 0) -> tuple[tuple[Exemplar, ...], ...]:
+def assign_by_content(exemplars: Sequence[object], partitions: int, seed: int = 0) -> NDArray[np.int64]:
+    """Assign every exemplar to a partition by what it says.
+
+    Each partition index is a hash of the seed and the exemplar, so equal exemplars share a partition, sizes are
+    even only on average, and a partition may be empty. Which partition an exemplar has tells nothing of the
+    others. The assignment is the same on every platform.
+
+    Args:
+        exemplars: made of strings, bytes, numbers, booleans, None, tuples, lists, mappings, dataclasses and
+            NumPy arrays or numbers. Equal values of different types are different exemplars.
+        partitions: number of partitions T, at least 1.
+        seed: at least 0; another seed deals the exemplars differently.
+
+    Returns:
+        (n,) partition indices in [0, T).
+
+    Raises:
+        TypeError: an exemplar holds something whose content cannot be read, or another argument has the wrong
+            type.
+        ValueError: ``partitions`` or ``seed`` is below its minimum.
+    """
+    partitions, seed = validate_partitions(partitions), validate_seed(seed)
+    key = f"{seed}:".encode()
+    digests = (hashlib.sha256(key + _content(each)).digest() for each in validate_exemplars(exemplars))
+    return np.array([int.from_bytes(each, "big") % partitions for each in digests], np.int64)
+
+
+def split(
+    exemplars: Sequence[Exemplar], partitions: int, seed: int = 0, adjacency: Adjacency = "replace-one"
+) -> tuple[tuple[Exemplar, ...], ...]:
     """Split exemplars into disjoint partitions that together hold each exemplar once.
 
     Args:
@@ -54,13 +92,32 @@ def split(exemplars: Sequence[Exemplar], partitions: int, seed: int = 0) -> tupl
             partition.
         partitions: number of partitions T, at least 1.
         seed: at least 0.
+        adjacency: the neighbours that change exactly one partition: ``"replace-one"`` deals by
+            :func:`assign`, ``"add-remove"`` by :func:`assign_by_content`.
 
     Returns:
-        T tuples of exemplars, some of them empty when there are more partitions than exemplars.
+        T tuples of exemplars, some of them possibly empty.
 
     Raises:
-        TypeError: ``exemplars`` is not a sequence of exemplars, or another argument is not an integer.
-        ValueError: ``partitions`` or ``seed`` is below its minimum.
+        TypeError: ``exemplars`` is not a sequence of exemplars, or another argument has the wrong type.
+        ValueError: ``partitions`` or ``seed`` is below its minimum, or ``adjacency`` is unknown.
+    """
+    validate_exemplars(exemplars)
+    parts: list[list[Exemplar]] = [[] for _ in range(validate_partitions(partitions))]
+    if validate_adjacency(adjacency) == "replace-one":
+        assignment = assign(len(exemplars), partitions, seed)
+    else:
+        assignment = assign_by_content(exemplars, partitions, seed)
+    for exemplar, index in zip(exemplars, assignment, strict=True):
+        parts[index].append(exemplar)
+    return tuple(tuple(part) for part in parts)
+
+
+def validate_exemplars(exemplars: Sequence[Exemplar]) -> Sequence[Exemplar]:
+    """Return the exemplars as they are.
+
+    Raises:
+        TypeError: they are not a sequence, or a single text.
     """
     if isinstance(exemplars, str | bytes) or not isinstance(exemplars, Sequence):
         msg = (
@@ -68,10 +125,21 @@ def split(exemplars: Sequence[Exemplar], partitions: int, seed: int = 0) -> tupl
             "put a single exemplar in a list."
         )
         raise TypeError(msg)
-    parts: list[list[Exemplar]] = [[] for _ in range(validate_partitions(partitions))]
-    for exemplar, index in zip(exemplars, assign(len(exemplars), partitions, seed), strict=True):
-        parts[index].append(exemplar)
-    return tuple(tuple(part) for part in parts)
+    return exemplars
+
+
+def validate_adjacency(value: object) -> Adjacency:
+    """Return the notion of neighbouring datasets.
+
+    Raises:
+        ValueError: it is neither ``"replace-one"`` nor ``"add-remove"``.
+    """
+    for known in get_args(Adjacency):
+        if isinstance(value, str) and value == known:
+            found: Adjacency = known
+            return found
+    msg = f'adjacency must be "replace-one" or "add-remove", got {value!r}.'
+    raise ValueError(msg)
 
 
 def validate_partitions(value: object) -> int:
@@ -104,3 +172,29 @@ def _integer(name: str, value: object, minimum: int) -> int:
         msg = f"{name} must be an integer of at least {minimum}, got {value!r}."
         raise ValueError(msg)
     return int(value)
+
+
+def _content(value: object) -> bytes:
+    """Bytes that are equal exactly for exemplars of equal types and values."""
+    name = type(value).__qualname__
+    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+        content = f"{value.dtype.str} {value.shape}:".encode() + np.ascontiguousarray(value).tobytes()
+    elif isinstance(value, bytes):
+        content = value
+    elif isinstance(value, float):
+        content = struct.pack(">d", value)
+    elif value is None or isinstance(value, str | int):
+        content = str(value).encode("utf-8", "surrogatepass")
+    elif isinstance(value, tuple | list):
+        content = b"".join(map(_content, value))
+    elif isinstance(value, Mapping):
+        content = b"".join(sorted(_content(key) + _content(item) for key, item in value.items()))
+    elif is_dataclass(value) and not isinstance(value, type):
+        content = b"".join(_content(getattr(value, each.name)) for each in fields(value))
+    else:
+        msg = (
+            f"an exemplar dealt by its content must be made of texts, numbers, sequences, mappings and dataclasses, "
+            f'got {name}; describe it by those, or use adjacency="replace-one", which deals by position.'
+        )
+        raise TypeError(msg)
+    return f"{name}:{len(content)}:".encode() + content

@@ -8,10 +8,14 @@ Algorithm 3. The stages, apart from one another:
 - :meth:`PrivateVoting.privatize`: independent N(0, σ²) on every count;
 - :meth:`PrivateVoting.release`: the label with the largest noisy count.
 
-Replacing one exemplar changes one partition, hence one answer, hence moves at most one vote: from one label
-to another (L2 distance √2), to or from no label (distance 1), or not at all. The Gaussian vector itself
-satisfies the claim, so the claim covers the noisy counts (white-box) as well as the released label
-(black-box).
+A neighbouring dataset changes one partition (:mod:`dp_icl.partition`), hence one answer, hence moves at most
+one vote: from one label to another (L2 distance √2), to or from no label (distance 1), or not at all. That
+holds for replacing an exemplar and, dealt by content, for adding or removing one. Adding one does not add a
+vote: it changes what its partition is shown, and a partition left without exemplars answers zero-shot. So the
+sensitivity is √2 under either adjacency; 1 would be right only if a removed exemplar silenced its partition.
+
+The Gaussian vector itself satisfies the claim, so the claim covers the noisy counts (white-box) as well as the
+released label (black-box).
 """
 
 from __future__ import annotations
@@ -26,14 +30,15 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from dp_icl.calibration import Calibration, GaussianNoise, gaussian_sigma, validate_delta, validate_epsilon
-from dp_icl.partition import split, validate_partitions, validate_seed
+from dp_icl.labels import validate_labels
+from dp_icl.partition import Adjacency, split, validate_adjacency, validate_partitions, validate_seed
 
 VoterModel = Callable[[tuple[Any, ...]], str | int | None]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PrivateVoting:
-    """(ε, δ)-differentially private label of one query, for replacing one exemplar.
+    """(ε, δ)-differentially private label of one query.
 
     Args:
         labels: the K ≥ 2 labels: distinct, non-empty, without surrounding whitespace.
@@ -46,6 +51,8 @@ class PrivateVoting:
             when there are more partitions than exemplars: a zero-shot answer) with a label, the index of a
             label, or None. It must be deterministic and is never shown two partitions at once, on which the
             sensitivity rests. Without a model, datasets are recorded answers.
+        adjacency: ``"replace-one"`` or ``"add-remove"`` (of one exemplar); it decides how exemplars are dealt
+            to the partitions.
 
     Raises:
         TypeError: an argument has the wrong type.
@@ -58,8 +65,9 @@ class PrivateVoting:
     delta: float
     calibration: Calibration = "analytic"
     seed: int = 0
-    model: VoterModel | None = field(default=None, repr=False, hash=False)
-    noise: GaussianNoise = field(init=False, repr=False, compare=False)
+    model: VoterModel | None = field(default=None, hash=False)
+    adjacency: Adjacency = "replace-one"
+    noise: GaussianNoise = field(init=False, compare=False)
 
     deterministic: ClassVar[bool] = True
     sensitivity: ClassVar[float] = math.sqrt(2.0)
@@ -67,7 +75,7 @@ class PrivateVoting:
     claimed_views: ClassVar[frozenset[str]] = frozenset({"black-box", "white-box"})
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", _validate_labels(self.labels))
+        object.__setattr__(self, "labels", validate_labels(self.labels))
         object.__setattr__(self, "partitions", validate_partitions(self.partitions))
         object.__setattr__(self, "epsilon", validate_epsilon(self.epsilon))
         object.__setattr__(self, "delta", validate_delta(self.delta))
@@ -75,7 +83,17 @@ class PrivateVoting:
         if self.model is not None and not callable(self.model):
             msg = f"model must be callable or None, got {self.model!r} of type {type(self.model).__name__}."
             raise TypeError(msg)
+        object.__setattr__(self, "adjacency", validate_adjacency(self.adjacency))
         object.__setattr__(self, "noise", GaussianNoise(self._sigma()))
+
+    def __repr__(self) -> str:
+        text = (
+            f"labels={self.labels!r}, partitions={self.partitions}, epsilon={self.epsilon}, delta={self.delta}, "
+            f"calibration={self.calibration!r}, seed={self.seed}"
+        )
+        if self.adjacency != "replace-one":
+            text += f", adjacency={self.adjacency!r}"
+        return f"{type(self).__name__}({text})"
 
     def _sigma(self) -> float:
         return gaussian_sigma(self.epsilon, self.delta, self.sensitivity, self.calibration)
@@ -107,7 +125,8 @@ class PrivateVoting:
         if self.model is None:
             msg = "PrivateVoting has no model to ask; construct it with model=..., or use recorded answers."
             raise ValueError(msg)
-        said = [self.model(part) for part in split(exemplars, self.partitions, self.seed)]
+        parts = split(exemplars, self.partitions, self.seed, self.adjacency)
+        said = [self.model(part) for part in parts]
         return np.array([answer if isinstance(answer, str) else self._text(answer) for answer in said])
 
     def record(self, exemplars: Sequence[Any], size: int, rng: Generator) -> NDArray[np.str_]:
@@ -206,22 +225,3 @@ class PrivateVoting:
             f"got {answer!r} of type {type(answer).__name__}."
         )
         raise TypeError(msg)
-
-
-def _validate_labels(labels: object) -> tuple[str, ...]:
-    accepted = "at least two distinct, non-empty strings without surrounding whitespace"
-    if isinstance(labels, str) or not isinstance(labels, Sequence):
-        msg = f"labels must be a sequence of {accepted}, got {labels!r}."
-        raise TypeError(msg)
-    for label in labels:
-        if not isinstance(label, str):
-            msg = f"labels must be {accepted}, got {label!r} of type {type(label).__name__}."
-            raise TypeError(msg)
-    if (
-        len(labels) < 2
-        or len(set(labels)) < len(labels)
-        or any(not label or label != label.strip() for label in labels)
-    ):
-        msg = f"labels must be {accepted}, got {tuple(labels)!r}."
-        raise ValueError(msg)
-    return tuple(labels)

@@ -63,6 +63,7 @@ def _failed(audits, *, runs: int, checks: int, examples: int, trials: int) -> in
     run = audits(suite, "-q", "--tb=line", trials=None)
     outcomes = run.result.parseoutcomes()
     failed = outcomes.get("failed", 0)
+    print(f"{failed} of {runs} items with {checks} x {examples} audits failed")  # shown by -rP
     assert failed + outcomes.get("passed", 0) == runs
     assert (
         sum(row.verdict == "VIOLATION" for row in run.rows) == failed

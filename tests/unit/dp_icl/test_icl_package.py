@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from dp_icl import EmbeddingSpaceAggregation, PrivateVoting
-from dp_icl.flawed import ClassicalPrivateVoting, UnitSensitivityEmbeddingSpaceAggregation
+from dp_icl.flawed import (
+    ClassicalPrivateVoting,
+    LeakingTieBreakPrivateVoting,
+    OneLabelNoisePrivateVoting,
+    UnitSensitivityEmbeddingSpaceAggregation,
+    UnitSensitivityPrivateVoting,
+)
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.mechanism import Mechanism, claimed_views, declared_noise
 from pytest_snapaudit.engine.noise import GaussianNoise
@@ -15,6 +21,9 @@ from pytest_snapaudit.engine.noise import GaussianNoise
 MECHANISMS = [
     (PrivateVoting(("yes", "no"), 3, 1.0, 1e-5), ["yes", "no", "no"]),
     (ClassicalPrivateVoting(("yes", "no"), 3, 1.0, 1e-5), ["yes", "no", "no"]),
+    (UnitSensitivityPrivateVoting(("yes", "no"), 3, 1.0, 1e-5), ["yes", "no", "no"]),
+    (LeakingTieBreakPrivateVoting(("yes", "no"), 3, 1.0, 1e-5), ["yes", "no", "no"]),
+    (OneLabelNoisePrivateVoting(("yes", "no"), 3, 1.0, 1e-5), ["yes", "no", "no"]),
     (EmbeddingSpaceAggregation(2, 1.0, 1e-5, candidates=np.eye(3)), np.eye(3)[:2]),
     (UnitSensitivityEmbeddingSpaceAggregation(2, 1.0, 1e-5, candidates=np.eye(3)), np.eye(3)[:2]),
 ]
@@ -25,7 +34,7 @@ def test_importing_it_needs_neither_the_auditor_nor_pytest_nor_torch():
         "import sys\n"
         "for name in ('pytest_snapaudit', 'pytest', 'hypothesis', 'torch', 'transformers'):\n"
         "    sys.modules[name] = None\n"
-        "import dp_icl, dp_icl.flawed\n"
+        "import dp_icl, dp_icl.flawed, dp_icl.membership\n"
         "print(dp_icl.PrivateVoting.__name__)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
