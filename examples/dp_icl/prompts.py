@@ -8,6 +8,13 @@ from texts import Exemplar
 
 TOPIC_TEMPLATE = "News: {text}\nTopic:{answer}"
 HEADLINE_TEMPLATE = "News: {text}\nHeadline:{answer}"
+WORDS_TEMPLATE = "Words: {text}\nHeadline:{answer}"
+
+PUBLIC_HEADLINES = (
+    Exemplar("bridge, river", "Farmers cross the river on the new bridge"),
+    Exemplar("goalkeeper, rain", "Goalkeeper saves two penalties in the rain"),
+)
+"""Shows how a headline is made of words; of no private record."""
 
 
 def prompt(template: str, exemplars: Sequence[Exemplar], query: str) -> str:

@@ -20,13 +20,14 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from prompts import HEADLINE_TEMPLATE, TOPIC_TEMPLATE, prompt
-from texts import CANARY_TEXT, LABELS, NEWS, SIGNALS, Exemplar
+from prompts import HEADLINE_TEMPLATE, PUBLIC_HEADLINES, TOPIC_TEMPLATE, WORDS_TEMPLATE, prompt
+from texts import CANARY_TEXT, FIRST_EDITOR, KEYWORDS, LABELS, NEWS, OTHER_EDITORS, SIGNALS, Exemplar
 
 from dp_icl.models import (
     JSON,
@@ -41,8 +42,9 @@ from dp_icl.models import (
 
 Dataset: TypeAlias = tuple[Exemplar, ...]
 Neighbours: TypeAlias = tuple[Dataset, Dataset]
+WordSets: TypeAlias = tuple[tuple[str, ...], ...]
 
-JOURNAL = Path(__file__).parent / "recording.journal.jsonl"
+JOURNAL = Path(__file__).parent / "recording.journal.sqlite"
 
 LANGUAGE_MODEL = {
     "model": "SmolLM2-135M-Instruct.Q4_1.gguf",
@@ -56,6 +58,9 @@ MAX_PARTITIONS = 16
 DRIFT = 1e-5
 """Embeddings recorded again that differ by less stay as they were recorded first."""
 
+LOG_DRIFT = 1e-4
+"""The same for log-probabilities, which depend a little on what else is in the batch."""
+
 
 def _neighbours(reference: str, canary: str, others: Dataset) -> Neighbours:
     return (Exemplar(CANARY_TEXT, reference), *others), (Exemplar(CANARY_TEXT, canary), *others)
@@ -68,6 +73,15 @@ RESPONSE_NEIGHBOURS = _neighbours(
     *SIGNALS, tuple(Exemplar(news.text, news.headline) for news in NEWS[: MAX_PARTITIONS - 1])
 )
 
+EXPERT_NEIGHBOURS = _neighbours(
+    "Sports", "Science", tuple(Exemplar(NEWS[i].text, NEWS[i].topic) for i in (4, 5, 6, 7, 0, 8, 12))
+)
+# Here every record is one editor's headline for the same text, so that each partition repeats its editor.
+EDITOR_NEIGHBOURS = _neighbours(
+    *FIRST_EDITOR, tuple(Exemplar(CANARY_TEXT, headline) for headline in OTHER_EDITORS)
+)
+WORD_PAIRS: WordSets = tuple(combinations(KEYWORDS, 2))
+
 
 def vote_prompts(dataset: Dataset) -> list[str]:
     """One topic prompt per partition."""
@@ -77,6 +91,11 @@ def vote_prompts(dataset: Dataset) -> list[str]:
 def headline_prompts(dataset: Dataset) -> list[str]:
     """One headline prompt per partition."""
     return [prompt(HEADLINE_TEMPLATE, [exemplar], CANARY_TEXT) for exemplar in dataset]
+
+
+def words_prompts(words: WordSets) -> list[str]:
+    """One headline prompt per set of words; it shows no private record."""
+    return [prompt(WORDS_TEMPLATE, PUBLIC_HEADLINES, ", ".join(each)) for each in words]
 
 
 @cache
@@ -124,7 +143,38 @@ class RecordResponses:
 
     @property
     def provenance(self) -> Mapping[str, JSON]:
+        return {"language model": self.language().provenance, "temperature": DECODING["temperature"]}
+
+
+@dataclass(frozen=True)
+class RecordLogProbabilities:
+    """How probable the model finds each label of the query, shown one exemplar: (size, J, K) logarithms."""
+
+    language: Callable[[], LanguageModel] = language_model
+
+    def __call__(self, dataset: Dataset, size: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        scores = self.language().label_log_probabilities(
+            vote_prompts(dataset), [" " + label for label in LABELS]
+        )
+        return np.tile(scores, (size, 1, 1))
+
+    @property
+    def provenance(self) -> Mapping[str, JSON]:
         return {"language model": self.language().provenance}
+
+
+@dataclass(frozen=True)
+class RecordWritten:
+    """The headline that the model makes of each set of words alone: (size, sets) texts."""
+
+    language: Callable[[], LanguageModel] = language_model
+
+    def __call__(self, words: WordSets, size: int, rng: np.random.Generator) -> NDArray[np.str_]:
+        return np.tile(np.asarray(self.language().complete(words_prompts(words))), (size, 1))
+
+    @property
+    def provenance(self) -> Mapping[str, JSON]:
+        return {"language model": self.language().provenance, "temperature": DECODING["temperature"]}
 
 
 @dataclass(frozen=True)
@@ -142,6 +192,7 @@ class RecordEmbeddings:
     def provenance(self) -> Mapping[str, JSON]:
         return {
             "language model": self.language().provenance,
+            "temperature": DECODING["temperature"],
             "embedding model": self.embedding().provenance,
         }
 
@@ -198,4 +249,15 @@ def candidate_inputs(neighbours: Neighbours = RESPONSE_NEIGHBOURS) -> dict[str, 
     return {
         "embedding_model": EMBEDDING_MODEL,
         "candidates": {side: digest(dataset[0].answer) for side, dataset in sides},
+    }
+
+
+def written_inputs(words: WordSets = WORD_PAIRS) -> dict[str, JSON]:
+    """All that the recorded answers from keywords depend on."""
+    return {
+        "language_model": LANGUAGE_MODEL,
+        "decoding": DECODING,
+        "template": digest(WORDS_TEMPLATE),
+        "examples": [digest(list(exemplar)) for exemplar in PUBLIC_HEADLINES],
+        "words": [list(each) for each in words],
     }

