@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import numpy as np
@@ -68,11 +69,17 @@ class LabelReleased(Attack):
     Args:
         index: of the label or candidate, at least 0.
         name: printed in reports.
+
+    Raises:
+        ValueError: ``index`` is not an integer of at least 0.
     """
 
     index: int
     name: str = "label released"
     view: View = "black-box"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "index", _count("index", self.index, least=0))
 
     @property
     def _width(self) -> int:
@@ -88,14 +95,21 @@ class KeywordReleased(Attack):
 
     Args:
         token: index in the vocabulary, at least 0.
-        keywords: K.
+        keywords: K, at least 1.
         name: printed in reports.
+
+    Raises:
+        ValueError: a number is not an integer, or below its minimum.
     """
 
     token: int
     keywords: int = 1
     name: str = "keyword released"
     view: View = "black-box"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "token", _count("token", self.token, least=0))
+        object.__setattr__(self, "keywords", _count("keywords", self.keywords, least=1))
 
     @property
     def _width(self) -> int:
@@ -235,10 +249,15 @@ class GumbelLikelihoodRatio(_OfCleanOutputs):
 
     def _score(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         shift = (self.canary - self.reference) / self.scale
-        z = (rows - self.reference) / self.scale
+        moved = shift != 0.0
+        shift = shift[moved]
+        z = (rows - self.reference)[:, moved] / self.scale
         with np.errstate(over="ignore", invalid="ignore"):
-            scores: NDArray[np.float64] = (shift - np.exp(-z) * np.expm1(shift)).sum(axis=1)
-        return scores
+            near = np.exp(-z) * np.expm1(shift)
+            far = np.exp(shift - z) - np.exp(-z)  # where the exponential of a large shift overflows
+            terms = shift - np.where(np.abs(shift) < 1.0, near, far)
+            scores: NDArray[np.float64] = terms.sum(axis=1)
+        return np.nan_to_num(scores, nan=0.0, posinf=np.inf, neginf=-np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -281,6 +300,13 @@ def _rows(outputs: Any, width: int) -> NDArray[np.float64] | None:
         return None
     flat = array.reshape(len(array), -1) if array.size else np.zeros((len(array), width))
     return flat.astype(np.float64, copy=False) if flat.shape[1] == width else None
+
+
+def _count(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        msg = f"{name} must be an integer of at least {least}, got {value!r}."
+        raise ValueError(msg)
+    return int(value)
 
 
 def _vector(value: ArrayLike) -> NDArray[np.float64]:

@@ -182,7 +182,7 @@ class EmbeddingSpaceAggregation:
                 f"got shape {vectors.shape}."
             )
             raise ValueError(msg)
-        mean: NDArray[np.float64] = _unit(vectors).mean(axis=0)
+        mean: NDArray[np.float64] = unit_vectors(vectors).mean(axis=0)
         return mean
 
     def clean(self, dataset: Any, rng: Generator) -> NDArray[np.float64]:
@@ -226,7 +226,7 @@ class EmbeddingSpaceAggregation:
         if self.candidates is None:
             msg = f"{self!r} has no release: the noisy mean is its output; construct it with candidates=..."
             raise AttributeError(msg)
-        return partial(_nearest, _unit(self.candidates))
+        return partial(_nearest, unit_vectors(self.candidates))
 
 
 def _nearest(candidates: NDArray[np.float64], noisy: ArrayLike, rng: Generator) -> NDArray[np.intp]:
@@ -246,7 +246,8 @@ def _rows(
     return rows
 
 
-def _unit(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+def unit_vectors(vectors: NDArray[np.floating[Any]]) -> NDArray[np.float64]:
+    """(n, d) vectors scaled to length 1; zero and non-finite ones become zero."""
     with np.errstate(over="ignore"):
         scaled = vectors.astype(np.float64)
     scaled[~np.isfinite(scaled).all(axis=1)] = 0.0

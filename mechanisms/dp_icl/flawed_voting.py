@@ -16,6 +16,7 @@ from dp_icl.calibration import (
     classical_gaussian_sigma,
     gaussian_epsilon,
 )
+from dp_icl.labels import answers_array
 from dp_icl.private_voting import PrivateVoting, VoterModel
 
 
@@ -143,7 +144,7 @@ class ReusedNoisePrivateVoting(PrivateVoting):
 
     def aggregate(self, answers: ArrayLike) -> NDArray[np.int64]:
         """Count the votes of every query: (Q, T) answers to (Q, K) counts."""
-        said = np.asarray(answers)
+        said = answers_array(answers)
         if said.shape != (self.queries, self.partitions):
             msg = (
                 f"answers must have shape ({self.queries}, {self.partitions}), one row per query, "

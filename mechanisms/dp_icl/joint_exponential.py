@@ -5,8 +5,9 @@ Gillenwater, Joseph, Muñoz Medina & Ribero, "A Joint Exponential Mechanism for 
 
     ℓ(s) = max_i (c_(i) − c_{s_i}) ≥ 0        (their utility is −ℓ)
 
-and is drawn with probability e^{−ηℓ(s)} / Z. The number of sequences is about V^K, so neither it nor the
-matrix of K·V loss terms is ever built:
+and is drawn with probability e^{−ηℓ(s)} / Z. The number of sequences is about V^K, so they are never listed, and the
+K·V loss terms are taken once per pair of *distinct* counts, of which T responses make at most T + 1. (Arbitrary
+histograms with hundreds of distinct counts and hundreds of keywords take gigabytes.)
 
 - a loss is a difference of two distinct counts, so with counts up to T there are at most T + 1 of them;
 - position i of a sequence of loss at most ℓ may hold any of the n_i(ℓ) items with a count of at least

@@ -1,8 +1,12 @@
-"""The labels a classifier chooses from: public, in a fixed order."""
+"""The labels a classifier chooses from (public, in a fixed order), and answers that name them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 
 def validate_labels(labels: object) -> tuple[str, ...]:
@@ -31,3 +35,12 @@ def validate_labels(labels: object) -> tuple[str, ...]:
         msg = f"labels must be {accepted}, got {tuple(labels)!r}."
         raise ValueError(msg)
     return tuple(labels)
+
+
+def answers_array(answers: ArrayLike) -> NDArray[Any]:
+    """Answers as an array in which each keeps its own type.
+
+    NumPy would find one type for all: an index beside a text would become another text, and one answer could change
+    what all the others count for.
+    """
+    return answers if isinstance(answers, np.ndarray) else np.array(answers, dtype=object)

@@ -28,7 +28,7 @@ from dp_icl.attacks import (
     LabelReleased,
     Projection,
 )
-from dp_icl.embedding_space import EmbeddingSpaceAggregation
+from dp_icl.embedding_space import EmbeddingSpaceAggregation, unit_vectors
 from dp_icl.gumbel import GumbelNoise
 from dp_icl.joint_exponential import JointExponential
 from dp_icl.keyword_space import KeywordSpaceAggregation
@@ -87,8 +87,7 @@ def _black_box(mechanism: Any, gain: NDArray[np.float64]) -> list[Attack]:
     if isinstance(mechanism, EmbeddingSpaceAggregation):
         if mechanism.candidates is None:
             return []
-        directions = mechanism.candidates / np.linalg.norm(mechanism.candidates, axis=1, keepdims=True)
-        candidate = int(np.argmax(directions @ gain))
+        candidate = int(np.argmax(unit_vectors(mechanism.candidates) @ gain))
         return [LabelReleased(candidate, f"candidate {candidate} released")]
     label = int(np.argmax(gain))
     return [LabelReleased(label, f"label {mechanism.labels[label]!r} released")]

@@ -18,7 +18,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from numbers import Integral
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,8 +63,9 @@ def assign_by_content(exemplars: Sequence[object], partitions: int, seed: int = 
     others. The assignment is the same on every platform.
 
     Args:
-        exemplars: made of strings, bytes, numbers, booleans, None, tuples, lists, mappings, dataclasses and
-            NumPy arrays or numbers. Equal values of different types are different exemplars.
+        exemplars: made of strings, bytes, integers, floats, booleans, None, tuples, lists, mappings, dataclasses
+            and NumPy arrays or numbers (not records, objects or masked arrays). Equal values of different types
+            are different exemplars.
         partitions: number of partitions T, at least 1.
         seed: at least 0; another seed deals the exemplars differently.
 
@@ -174,10 +175,15 @@ def _integer(name: str, value: object, minimum: int) -> int:
     return int(value)
 
 
+def _is_plain(value: np.ndarray[Any, Any] | np.generic) -> bool:
+    """Whether the bytes of an array are its content: no references, no padding between fields, no mask."""
+    return not (value.dtype.hasobject or value.dtype.names or isinstance(value, np.ma.MaskedArray))
+
+
 def _content(value: object) -> bytes:
     """Bytes that are equal exactly for exemplars of equal types and values."""
     name = type(value).__qualname__
-    if isinstance(value, np.ndarray | np.generic) and not value.dtype.hasobject:
+    if isinstance(value, np.ndarray | np.generic) and _is_plain(value):
         content = f"{value.dtype.str} {value.shape}:".encode() + np.ascontiguousarray(value).tobytes()
     elif isinstance(value, bytes):
         content = value

@@ -30,7 +30,7 @@ from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
 from dp_icl.calibration import Calibration, GaussianNoise, gaussian_sigma, validate_delta, validate_epsilon
-from dp_icl.labels import validate_labels
+from dp_icl.labels import answers_array, validate_labels
 from dp_icl.partition import Adjacency, split, validate_adjacency, validate_partitions, validate_seed
 
 VoterModel = Callable[[tuple[Any, ...]], str | int | None]
@@ -147,7 +147,7 @@ class PrivateVoting:
             TypeError: the answers are neither texts nor integers.
             ValueError: there is not one answer per partition.
         """
-        said = np.asarray(answers)
+        said = answers_array(answers)
         if said.shape != (self.partitions,):
             msg = (
                 f"answers must hold one answer per partition, shape ({self.partitions},), "

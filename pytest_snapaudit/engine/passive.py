@@ -127,6 +127,12 @@ def passive_audit(
     alpha = (1.0 - validate_confidence(confidence)) / 2.0
     validate_choice("estimator", estimator, _ESTIMATORS)
     delta = _validate_delta(mechanism, delta, label)
+    if estimator == "gdp" and delta == 0.0:
+        msg = (
+            "estimator='gdp' needs delta above 0: a Gaussian trade-off satisfies no pure claim, its epsilon at "
+            "delta = 0 is infinite; give delta=..., or use estimator='dp'."
+        )
+        raise ValueError(msg)
     entropy = as_entropy(seed)
     if not callable(attack):
         msg = f"attack must be a callable from n outputs to n booleans or numbers, got {attack!r}."

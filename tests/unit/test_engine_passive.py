@@ -289,3 +289,15 @@ def test_bad_arguments_are_named(changes, error, message):
     arguments = {"mechanism": Noisy(), "neighbours": ([0], [1]), "attack": positive, "delta": 0.0} | changes
     with pytest.raises(error, match=message):
         passive_audit(arguments.pop("mechanism"), arguments.pop("neighbours"), **arguments)
+
+
+def test_a_gaussian_trade_off_is_not_read_at_delta_zero():
+    with pytest.raises(ValueError, match="estimator='gdp' needs delta above 0"):
+        passive_audit(
+            from_sampler(lambda data, n, rng: rng.random(n) < data),
+            (0.4, 0.6),
+            attack=lambda outputs: outputs[:, 0] > 0.5,
+            delta=0.0,
+            estimator="gdp",
+            runs=100,
+        )

@@ -39,6 +39,11 @@ PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {_VERSION};
 COMMIT;
 """
+_MARKS = (
+    "SELECT application_id, user_version, (SELECT COUNT(*) FROM sqlite_master) "
+    "FROM pragma_application_id, pragma_user_version"
+)
+"""One statement, so that all three are of one moment: another process may be making the file."""
 _BUSY_SECONDS = 60.0
 
 
@@ -257,15 +262,12 @@ class Journal:
         return connection
 
     def _prepare(self, connection: sqlite3.Connection) -> None:
-        mark, version = (
-            connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-        )
-        empty = not connection.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
-        if (mark, version) != (_APPLICATION_ID, _VERSION) and not (empty and mark == version == 0):
+        mark, version, tables = connection.execute(_MARKS).fetchone()
+        if (mark, version) != (_APPLICATION_ID, _VERSION) and (mark or version or tables):
             raise self._foreign(f"it is an SQLite file of application {mark}, version {version}")
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
-        if empty:
+        if not tables:
             connection.executescript(_SCHEMA)
 
     def _foreign(self, why: str) -> ValueError:

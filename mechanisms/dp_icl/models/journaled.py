@@ -68,12 +68,17 @@ class JournaledLanguageModel:
         prompts = check_texts(prompts, owner, "prompts")
         seeds = check_sampling(temperature, seed, len(prompts), owner)
         if seeds is None:
+
+            def write(part: list[str]) -> list[str]:
+                return _checked_texts(self._model.complete(part), len(part), self._model)
+
             keys = _keys(self.provenance, "complete", prompts)
-            return self._fetch_replicates(keys, prompts, self._model.complete, "completions")
+            return self._fetch_replicates(keys, prompts, write, "completions")
 
         def draw(part: list[tuple[str, int]]) -> list[str]:
             texts, own = [text for text, _ in part], [seed for _, seed in part]
-            return self._model.complete(texts, temperature=temperature, seed=own)
+            answers = self._model.complete(texts, temperature=temperature, seed=own)
+            return _checked_texts(answers, len(texts), self._model)
 
         keys = _keys(self.provenance, "complete", prompts, float(temperature))
         keys = [key._replace(replicate=seed) for key, seed in zip(keys, seeds, strict=True)]
@@ -88,8 +93,8 @@ class JournaledLanguageModel:
         labels = check_texts(continuations, owner, "continuations")
 
         def score(part: list[str]) -> list[JSON]:
-            scores: list[JSON] = self._model.label_log_probabilities(part, labels).tolist()
-            return scores
+            scores = self._model.label_log_probabilities(part, labels)
+            return _checked_numbers(scores, (len(part), len(labels)), self._model)
 
         keys = _keys(self.provenance, "label_log_probabilities", prompts, labels)
         rows = self._fetch_replicates(keys, prompts, score, "label scores")
@@ -104,8 +109,8 @@ class JournaledLanguageModel:
 
         def score(part: list[list[str]]) -> list[JSON]:
             texts, own = [text for text, _ in part], [end for _, end in part]
-            scores: list[JSON] = self._model.continuation_log_probabilities(texts, own).tolist()
-            return scores
+            scores = self._model.continuation_log_probabilities(texts, own)
+            return _checked_numbers(scores, (len(part),), self._model)
 
         pairs = [list(pair) for pair in zip(prompts, ends, strict=True)]
         keys = _keys(self.provenance, "continuation_log_probabilities", pairs)
@@ -160,14 +165,40 @@ class JournaledEmbeddingModel:
             return self._model.embed(texts)
 
         def embed(part: list[str]) -> list[JSON]:
-            rows: list[JSON] = self._model.embed(part).tolist()
-            return rows
+            return _checked_numbers(self._model.embed(part), (len(part), None), self._model)
 
         keys = _keys(self.provenance, "embed", texts)
         rows = self._journal.fetch(
             keys, texts, embed, chunk=self._chunk, what="embeddings", counts=self.calls
         )
         return np.asarray(rows, np.float32)
+
+
+def _checked_texts(answers: object, size: int, model: object) -> list[str]:
+    """Completions as a list, before they are kept for good."""
+    if isinstance(answers, str) or not isinstance(answers, Sequence) or len(answers) != size:
+        what = f"{len(answers)} of them" if isinstance(answers, list | tuple) else repr(answers)
+        msg = f"{type(model).__name__} must answer {size} prompts with a list of as many texts, got {what}."
+        raise ValueError(msg)
+    for answer in answers:
+        if not isinstance(answer, str):
+            msg = f"{type(model).__name__} must answer every prompt with a text, got {answer!r}."
+            raise TypeError(msg)
+    return list(answers)
+
+
+def _checked_numbers(answers: object, shape: tuple[int | None, ...], model: object) -> list[JSON]:
+    """Scores or embeddings as lists, before they are kept for good; None in ``shape`` is any width."""
+    rows = np.asarray(answers)
+    fits = rows.ndim == len(shape) and all(
+        want is None or have == want for want, have in zip(shape, rows.shape, strict=True)
+    )
+    if rows.dtype.kind not in "iuf" or not fits:
+        wanted = " x ".join("any" if want is None else str(want) for want in shape)
+        msg = f"{type(model).__name__} must answer with {wanted} numbers, got shape {rows.shape} of {rows.dtype}."
+        raise ValueError(msg)
+    found: list[JSON] = rows.tolist()
+    return found
 
 
 def _keys(

@@ -51,7 +51,9 @@ def echoed(body: Any, sent: Sequence[str]) -> list[Tokens]:
         if not str(choice.get("text")).startswith(text) or not tokens:
             msg = "a choice does not begin with the text that was sent; the server must support echo"
             raise TransientError(msg)
-        found.append(Tokens(tuple(tokens[:-1]), tuple(scores[:-1])))
+        # nothing was generated after the text if all the tokens together spell it
+        kept = len(tokens) - ("".join(map(str, tokens)) != text)
+        found.append(Tokens(tuple(tokens[:kept]), tuple(scores[:kept])))
     return found
 
 
@@ -93,12 +95,20 @@ def first_token_scores(body: Any, labels: Sequence[str]) -> list[float]:
         token = str(entry["token"]).strip()
         begun = [k for k, label in enumerate(labels) if token and label.strip().startswith(token)]
         if len(begun) == 1:
-            chances[begun[0]] += math.exp(float(entry["logprob"]))
+            chances[begun[0]] += _probability(entry["logprob"])
     if not any(chances):
         shown = [entry["token"] for entry in likeliest[:5]]
         msg = f"no label begins with one of the likeliest first tokens, {shown}"
         raise TransientError(msg)
     return [math.log(chance) if chance else -math.inf for chance in chances]
+
+
+def _probability(logprob: Any) -> float:
+    number = float(logprob)
+    if not number <= 0.0:
+        msg = f"a log-probability must be at most 0, got {logprob!r}"
+        raise TransientError(msg)
+    return math.exp(number)
 
 
 def _choices(body: Any, size: int) -> list[dict[str, Any]]:

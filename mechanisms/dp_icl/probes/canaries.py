@@ -167,11 +167,15 @@ def crafted_canaries(
         absent_from: records; a canary that is part of one is drawn again.
 
     Raises:
-        ValueError: a number is not positive, there are too few words, or every draw was part of a record.
+        TypeError: ``words`` or ``absent_from`` is not a sequence of strings.
+        ValueError: a number is not positive, there are too few words, one is empty, or every draw was part of a
+            record.
     """
     owner = "crafted_canaries"
     check_positive(count, owner, "count")
     check_positive(length, owner, "length")
+    words = check_texts(words, owner, "words")
+    absent_from = check_texts(absent_from, owner, "absent_from")
     if length > len(words):
         msg = f"{owner}: {length} words per canary, got {len(words)} words to draw from."
         raise ValueError(msg)

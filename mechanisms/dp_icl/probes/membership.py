@@ -139,11 +139,17 @@ def clean_statistic(mechanism: str, scores: ArrayLike, *, clip: float = 5.0) -> 
         (n,) statistics; larger means "present".
 
     Raises:
-        ValueError: an unknown mechanism, or scores of another shape.
+        ValueError: an unknown mechanism, scores of another shape or NaN, or a clip that is not above 0.
     """
     values = np.asarray(scores, np.float64)
     if values.ndim != 2 or 0 in values.shape:
         msg = f"clean_statistic: scores must have shape (n, T), got {values.shape}."
+        raise ValueError(msg)
+    if np.isnan(values).any():
+        msg = f"clean_statistic: scores must be numbers without NaN, got {scores!r}."
+        raise ValueError(msg)
+    if not clip > 0:
+        msg = f"clean_statistic: clip must be above 0, got {clip!r}."
         raise ValueError(msg)
     if mechanism not in STATISTICS:
         msg = f"clean_statistic: mechanism must be one of {', '.join(STATISTICS)}; got {mechanism!r}."

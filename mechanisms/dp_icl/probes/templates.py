@@ -2,8 +2,9 @@
 
 A template is filled in one pass: what is put in is never searched for fields. A plain string is put in as one
 quoted line in the manner of JSON: quotation marks, backslashes, line breaks of every kind, control characters
-and the brackets that open a model's control tokens (``<``, ``[``) become escapes. So a text can neither close
-its quotation marks, nor begin a line of its own, nor spell a control token. What another template has filled
+and the brackets that open a model's control tokens (``<``, ``[``) become escapes, and so do characters that
+compatibility normalisation (NFKC) turns into one of these. So a text can neither close its quotation marks, nor begin
+a line of its own, nor open a control token. What another template has filled
 is a :class:`Rendered` and goes in as it is.
 """
 
@@ -11,12 +12,14 @@ from __future__ import annotations
 
 import json
 import re
+import unicodedata
 from string import Formatter
 
 MARKERS = "<["
 """Characters that open control tokens of chat formats, as in ``<|im_start|>``, ``</s>`` or ``[INST]``."""
 
 
+_SPECIAL = frozenset(MARKERS + '"\\')
 _SUSPECT = re.compile(rf"[{re.escape(MARKERS)}]|[^\x20-\x7e]")
 
 
@@ -27,7 +30,7 @@ class Rendered(str):
 
 
 def quoted(text: str) -> Rendered:
-    """A text on one line between quotation marks; :func:`unquoted` undoes it.
+    """A text on one line between quotation marks; :func:`unquoted` undoes it (but joins two lone surrogates).
 
     Args:
         text: any string.
@@ -61,7 +64,8 @@ def unquoted(line: str) -> str:
 
 def _spelt(match: re.Match[str]) -> str:
     character = match.group()
-    if character.isprintable() and character not in MARKERS:
+    meant = unicodedata.normalize("NFKC", character)  # what a tokenizer that normalises would read
+    if character.isprintable() and not set(meant) & _SPECIAL:
         return character
     data = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{data[i : i + 2].hex()}" for i in range(0, len(data), 2))

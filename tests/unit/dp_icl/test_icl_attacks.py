@@ -211,3 +211,30 @@ def test_attacks_cross_process_boundaries():
             given = outputs if attack.view == "black-box" else noisy
             again = pickle.loads(pickle.dumps(attack))
             assert again(given).tolist() == attack(given).tolist()
+
+
+@pytest.mark.parametrize("index", [-1, 0.5, math.nan, "yes", True, None])
+def test_labels_and_tokens_are_indices(index):
+    with pytest.raises(ValueError, match="index must be an integer of at least 0, got "):
+        LabelReleased(index)
+    with pytest.raises(ValueError, match="token must be an integer of at least 0, got "):
+        KeywordReleased(index)
+    with pytest.raises(ValueError, match="keywords must be an integer of at least 1, got 0"):
+        KeywordReleased(0, 0)
+
+
+def test_gumbel_noise_far_from_the_reference_looks_like_the_canary():
+    attack = GumbelLikelihoodRatio(np.array([-2000.0, 1.0]), np.array([-1.0, 1.0]), 1.0)
+    outputs = np.array([[-1.0, 1.0], [-2000.0, 1.0], [5.0, -800.0]])
+    scores = attack(outputs)
+    assert not np.isnan(scores).any()
+    np.testing.assert_array_equal(attack.decide(outputs), [True, False, True])
+    assert scores[0] == pytest.approx(1999.0 - 1.0)
+
+
+@pytest.mark.parametrize("length", [1e200, 1e-200])
+def test_the_candidate_of_the_canary_is_found_whatever_the_length_of_candidates(length):
+    candidates = np.array([[0.0, 1.0], [1.0, 0.0]]) * length
+    mechanism = EmbeddingSpaceAggregation(1, 1.0, 1e-5, candidates=candidates)
+    attacks = membership_attacks(mechanism, [0.0, 1.0], [1.0, 0.0])
+    assert "candidate 1 released" in attacks

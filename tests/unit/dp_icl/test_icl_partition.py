@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dp_icl.partition import assign, split
+from dp_icl.partition import assign, assign_by_content, split
 
 sizes = st.integers(0, 40)
 partition_counts = st.integers(1, 50)
@@ -113,3 +113,16 @@ def test_a_negative_size_is_refused():
 
 def test_numpy_integers_are_integers():
     assert split(["a", "b", "c"], np.int64(2), np.uint8(1)) == split(["a", "b", "c"], 2, 1)
+
+
+@pytest.mark.parametrize(
+    "exemplar",
+    [
+        np.zeros(1, np.dtype([("a", "i1"), ("b", "f8")], align=True)),
+        np.ma.masked_array([1.0, 2.0], mask=[False, True]),
+        np.array([object()]),
+    ],
+)
+def test_arrays_whose_bytes_are_not_their_content_are_refused(exemplar):
+    with pytest.raises(TypeError, match="an exemplar dealt by its content must be made of"):
+        assign_by_content([exemplar], 3)

@@ -291,3 +291,19 @@ def test_answers_of_another_type_are_refused(answers):
 def test_a_model_that_answers_with_another_type_is_refused():
     with pytest.raises(TypeError, match=r"got 0\.5 of type float"):
         voting(model=lambda partition: 0.5).answers([])
+
+
+@pytest.mark.parametrize("last", ["no", None, 0])
+def test_an_answer_of_another_kind_changes_no_other_vote(last):
+    mechanism = PrivateVoting(("no", "yes"), 11, 1.0, 1e-5)
+    indices = [1] * 10
+    counts = mechanism.aggregate([*indices, 1])
+    moved = mechanism.aggregate([*indices, last])
+    np.testing.assert_array_equal(counts, [0, 11])
+    assert np.linalg.norm(moved - counts) <= mechanism.sensitivity * (1 + 1e-12)
+    assert moved[1] == 10
+
+
+def test_a_boolean_beside_indices_is_no_index():
+    with pytest.raises(TypeError, match="an answer must be a text, an index into labels, or None, got True"):
+        PrivateVoting(("no", "yes"), 2, 1.0, 1e-5).aggregate([True, 1])

@@ -7,7 +7,9 @@ import math
 import sqlite3
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -234,7 +236,7 @@ def test_no_texts_cost_no_call_of_a_language_model(path: Path) -> None:
 def test_a_model_that_answers_too_few_texts_is_an_error_and_is_not_journaled(path: Path) -> None:
     inner = CountingLanguage()
     inner.complete = lambda prompts: ["only one"]  # type: ignore[method-assign,assignment]
-    with pytest.raises(ValueError, match="given 2 prompts and gave 1 answers"):
+    with pytest.raises(ValueError, match="must answer 2 prompts with a list of as many texts, got 1 of them"):
         JournaledLanguageModel(inner, path).complete(["a", "b"])
     assert not path.exists()
 
@@ -360,3 +362,65 @@ def test_chunks_are_positive_integers(path: Path, chunk: object) -> None:
         JournaledLanguageModel(CountingLanguage(), path, chunk=chunk)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="chunk must be a positive integer"):
         JournaledEmbeddingModel(CountingEmbedding(), path, chunk=chunk)  # type: ignore[arg-type]
+
+
+class Answering:
+    """A model of which one call gives what it is told to."""
+
+    provenance: ClassVar[dict[str, str]] = {"model": "answering"}
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args, **options: self.answer
+
+
+@pytest.mark.parametrize(
+    ("call", "answer", "message"),
+    [
+        ("complete", "ab", "must answer 2 prompts with a list of as many texts, got 'ab'"),
+        ("complete", [None, "x"], "must answer every prompt with a text, got None"),
+        ("label_log_probabilities", np.zeros((2, 4)), "must answer with 2 x 3 numbers, got shape"),
+        ("continuation_log_probabilities", np.array(["x", "y"]), "must answer with 2 numbers, got shape"),
+    ],
+)
+def test_answers_of_a_wrong_form_are_refused_and_not_kept(
+    path: Path, call: str, answer: object, message: str
+) -> None:
+    model = JournaledLanguageModel(Answering(answer), path)
+    more = {"label_log_probabilities": (["a", "b", "c"],), "continuation_log_probabilities": (["a", "b"],)}
+    with pytest.raises((TypeError, ValueError), match=message):
+        getattr(model, call)(["one", "two"], *more.get(call, ()))
+    assert len(Journal(path)) == 0
+
+
+def test_embeddings_of_a_wrong_number_are_not_kept(path: Path) -> None:
+    model = JournaledEmbeddingModel(Answering(np.zeros((3, 4))), path)
+    with pytest.raises(ValueError, match="must answer with 2 x any numbers, got shape"):
+        model.embed(["one", "two"])
+    assert len(Journal(path)) == 0
+
+
+@pytest.mark.parametrize("statement", range(3))
+def test_a_journal_that_is_made_while_it_is_opened_is_used(
+    path: Path, monkeypatch: pytest.MonkeyPatch, statement: int
+) -> None:
+    """Another process makes the file before one of the first statements of this one."""
+    connect, key = sqlite3.connect, CallKey("prompt", "model", "parameters")
+
+    class Interrupted(sqlite3.Connection):
+        executed = 0
+
+        def execute(self, *args: Any) -> sqlite3.Cursor:
+            if self.executed == statement:
+                monkeypatch.setattr(sqlite3, "connect", connect)
+                with Journal(path) as other:
+                    other.add({key: "theirs"})
+            self.executed += 1
+            return super().execute(*args)
+
+    monkeypatch.setattr(sqlite3, "connect", partial(connect, factory=Interrupted))
+    journal = Journal(path)
+    journal.add({key._replace(replicate=1): "ours"})
+    assert (journal[key], len(journal)) == ("theirs", 2)

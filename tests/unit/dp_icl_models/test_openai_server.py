@@ -29,6 +29,8 @@ from dp_icl.models import (
     OpenAILanguageModel,
     Retries,
 )
+from dp_icl.models.openai_answers import echoed, first_token_scores
+from dp_icl.models.retry import TransientError
 
 Fault = Callable[["Handler", dict[str, Any]], None]
 
@@ -418,3 +420,21 @@ def test_the_key_and_the_password_are_in_no_provenance_and_no_message(server, bu
 def test_bad_options_are_refused_before_anything_is_sent(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         OpenAILanguageModel(**{"model": "tiny", "base_url": "http://127.0.0.1:9/v1", **options})
+
+
+@pytest.mark.parametrize("logprob", [math.nan, math.inf, 5, 1000])
+def test_log_probabilities_above_zero_are_failed_attempts(logprob: float) -> None:
+    likeliest = [{"token": "Yes", "logprob": logprob}]
+    body = {"choices": [{"logprobs": {"content": [{"top_logprobs": likeliest}]}}]}
+    with pytest.raises(TransientError, match="a log-probability must be at most 0, got "):
+        first_token_scores(body, ["Yes", "No"])
+
+
+@pytest.mark.parametrize("generated", [[], [" more"]])
+def test_an_echo_keeps_the_tokens_of_the_text_whether_or_not_one_follows(generated: list[str]) -> None:
+    tokens = ["one", " two", *generated]
+    logprobs = {"tokens": tokens, "token_logprobs": [None, *[-1.0] * (len(tokens) - 1)]}
+    body = {"choices": [{"text": "".join(tokens), "logprobs": logprobs}]}
+    (found,) = echoed(body, ["one two"])
+    assert found.tokens == ("one", " two")
+    assert found.log_probabilities == (None, -1.0)

@@ -193,3 +193,11 @@ def test_an_identifier_of_no_format_is_named():
     with pytest.raises(ValueError, match="'hello' is an identifier of none of the formats md5, sha1"):
         format_of("hello")
     assert format_of("AB12", [IdentifierFormat("plate", (("AB", 2), ("0123456789", 2)))]).name == "plate"
+
+
+def test_a_text_is_no_list_of_words_or_records():
+    rng = np.random.default_rng(0)
+    with pytest.raises(TypeError, match="words"):
+        crafted_canaries("abcdefgh", 1, rng, length=2)
+    with pytest.raises(TypeError, match="absent_from"):
+        crafted_canaries(["a", "b"], 1, rng, length=2, absent_from="A b. B a.")

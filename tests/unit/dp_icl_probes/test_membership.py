@@ -190,3 +190,11 @@ def test_delong_covers_an_attack_of_moderate_power_about_as_often_as_it_says():
 def test_scores_are_checked_at_the_door(arguments, options, message):
     with pytest.raises(ValueError, match=message):
         membership_auc(*arguments, **options)
+
+
+@pytest.mark.parametrize("clip", [0.0, -1.0, np.nan])
+def test_clips_are_above_zero_and_scores_are_numbers(clip):
+    with pytest.raises(ValueError, match="clip must be above 0"):
+        clean_statistic("product of experts", [[1.0]], clip=clip)
+    with pytest.raises(ValueError, match="without NaN"):
+        clean_statistic("voting", [[np.nan]])

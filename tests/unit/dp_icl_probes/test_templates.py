@@ -142,3 +142,10 @@ def test_values_are_strings():
         PromptTemplate("{a}").fill(a=3)  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="is not a quoted text"):
         unquoted("3")
+
+
+@pytest.mark.parametrize("character", "\uff02\uff1c\uff3b\uff3c\ufe64\ufe68\ufe47")
+def test_characters_that_normalise_to_special_ones_are_escaped(character):
+    line = quoted(f"a{character}b")
+    assert character not in line
+    assert unquoted(line) == f"a{character}b"
