@@ -8,7 +8,7 @@ HEAD = """
 from hypothesis import assume, event, example, given, settings, strategies as st, target
 """
 
-FLAKY_RUNS = int(os.environ.get("SNAPAUDIT_FLAKY_RUNS", "50"))
+FLAKY_RUNS = int(os.environ.get("SNAPAUDIT_FLAKY_RUNS", "30"))
 
 
 def test_hypothesis_is_told_how_far_the_loss_lies_above_the_claim(audits):

@@ -2,7 +2,7 @@
 
 Each cell audits one tight mechanism many times at 20 000 trials per side. The number of violations is held to
 the 99.9 % point of the binomial law of audits that each err with probability 1 - γ: at ``SNAPAUDIT_AUDITS=2000``
-131 at 95 % and 8 at the default confidence. A quick run takes 120 audits a cell.
+131 at 95 % and 8 at the default confidence. A quick run takes 80 audits a cell.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from statistical.mechanisms import (
     two_sided_geometric,
 )
 
-AUDITS = int(os.environ.get("SNAPAUDIT_AUDITS", "120"))
+AUDITS = int(os.environ.get("SNAPAUDIT_AUDITS", "80"))
 TRIALS = 20_000
 FLOOR = 0.85
 FLOOR_AT_TENTH = 0.4

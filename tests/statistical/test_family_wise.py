@@ -4,7 +4,7 @@ Each run is one test item under ``@given`` at γ = 0.95 on a mechanism that meet
 example is another configuration with noise of its own. The number of failed items is held to the 99.9 % point of the
 binomial law of that many items, each failing with probability 5 %.
 
-SNAPAUDIT_FAMILY_RUNS sets the number of items per test, 3 unless stated: 200 take 12 and 35 CPU-minutes.
+SNAPAUDIT_FAMILY_RUNS sets the number of items per test, 2 unless stated: 200 take 12 and 35 CPU-minutes.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import os
 
 from statistical.mechanisms import binomial_point
 
-RUNS = int(os.environ.get("SNAPAUDIT_FAMILY_RUNS", "3"))
+RUNS = int(os.environ.get("SNAPAUDIT_FAMILY_RUNS", "2"))
 CONFIDENCE = 0.95
 
 SUITE = """
