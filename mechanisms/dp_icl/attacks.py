@@ -23,7 +23,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dp_icl.gumbel import validate_positive
+from dp_icl.calibration import validate_positive
 from dp_icl.joint_exponential import JointExponential
 from dp_icl.words import tokenise
 

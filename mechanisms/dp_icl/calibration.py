@@ -47,7 +47,7 @@ class GaussianNoise:
     sigma: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", _positive("sigma", self.sigma))
+        object.__setattr__(self, "sigma", validate_positive("sigma", self.sigma))
 
 
 def gaussian_sigma(
@@ -103,7 +103,7 @@ def analytic_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 1
         ValueError: an argument is out of range.
     """
     epsilon, delta = validate_epsilon(epsilon), validate_delta(delta)
-    sensitivity = _positive("sensitivity", sensitivity)
+    sensitivity = validate_positive("sensitivity", sensitivity)
     tail = math.sqrt(-2.0 * math.log(delta))
     # Two values of μ certain to satisfy the claim: δ(ε; μ) ≤ Φ(a) ≤ exp(−a²/2) at a = −tail;
     # and δ(ε; μ) ≤ δ(0; μ).
@@ -132,8 +132,8 @@ def classical_gaussian_sigma(epsilon: float, delta: float, sensitivity: float = 
         TypeError: an argument is not a real number.
         ValueError: an argument is out of range.
     """
-    epsilon, delta = _positive("epsilon", epsilon), validate_delta(delta)
-    return _positive("sensitivity", sensitivity) * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
+    epsilon, delta = validate_positive("epsilon", epsilon), validate_delta(delta)
+    return validate_positive("sensitivity", sensitivity) * math.sqrt(2.0 * math.log(1.25 / delta)) / epsilon
 
 
 def gaussian_delta(epsilon: float, sigma: float, sensitivity: float = 1.0) -> float:
@@ -215,7 +215,7 @@ def validate_delta(value: object) -> float:
 
 
 def _shift(sensitivity: float, sigma: float) -> float:
-    mu = _positive("sensitivity", sensitivity) / _positive("sigma", sigma)
+    mu = validate_positive("sensitivity", sensitivity) / validate_positive("sigma", sigma)
     if not 1e-100 <= mu <= 1e8:
         msg = f"sensitivity / sigma must lie in [1e-100, 1e8], got {sensitivity!r} / {sigma!r}."
         raise ValueError(msg)
@@ -274,7 +274,13 @@ def _real(name: str, value: object) -> float:
     return float(value)
 
 
-def _positive(name: str, value: object) -> float:
+def validate_positive(name: str, value: object) -> float:
+    """Return ``value`` as a float.
+
+    Raises:
+        TypeError: it is not a real number.
+        ValueError: it is not finite or not above 0.
+    """
     number = _real(name, value)
     if not math.isfinite(number) or number <= 0:
         msg = f"{name} must be a finite number above 0, got {value!r}."

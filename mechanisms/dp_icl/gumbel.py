@@ -8,13 +8,13 @@ pure claim, whatever the scale: the Gumbel density falls doubly exponentially to
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import logsumexp
+
+from dp_icl.calibration import validate_positive
 
 
 @dataclass(frozen=True)
@@ -76,20 +76,3 @@ def selection_epsilon(first: ArrayLike, second: ArrayLike, scale: float) -> floa
     """
     difference = log_selection_probabilities(first, scale) - log_selection_probabilities(second, scale)
     return float(np.abs(difference).max())
-
-
-def validate_positive(name: str, value: object) -> float:
-    """Return ``value`` as a float.
-
-    Raises:
-        TypeError: it is not a real number.
-        ValueError: it is not finite or not above 0.
-    """
-    if isinstance(value, bool) or not isinstance(value, Real):
-        msg = f"{name} must be a real number, got {value!r} of type {type(value).__name__}."
-        raise TypeError(msg)
-    number = float(value)
-    if not math.isfinite(number) or number <= 0:
-        msg = f"{name} must be a finite number above 0, got {value!r}."
-        raise ValueError(msg)
-    return number

@@ -31,7 +31,8 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import ArrayLike, NDArray
 
-from dp_icl.gumbel import GumbelNoise, validate_positive
+from dp_icl.calibration import validate_positive
+from dp_icl.gumbel import GumbelNoise
 from dp_icl.labels import validate_labels
 from dp_icl.partition import Adjacency, validate_adjacency, validate_exemplars
 

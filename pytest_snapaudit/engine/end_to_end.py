@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from pytest_snapaudit.engine.attacks.event import comparable
 from pytest_snapaudit.engine.batches import as_batch, is_numeric, iterate_outputs, numeric_parts
 from pytest_snapaudit.engine.clean_stage import SIDES, as_clean_array
-from pytest_snapaudit.engine.errors import MechanismError, VacuousAudit
+from pytest_snapaudit.engine.errors import MechanismError
 from pytest_snapaudit.engine.mechanism import VIEWS, WHITE_BOX, Sampler
-from pytest_snapaudit.engine.seeding import BLOCK, block_generator, digest, legacy_generators_seeded
+from pytest_snapaudit.engine.seeding import BLOCK, block_generator, legacy_generators_seeded
 from pytest_snapaudit.engine.settings import validate_choice
 from pytest_snapaudit.engine.simulation import noise_stage
 from pytest_snapaudit.engine.snapshot import Snapshot, SnapshotPair
+from pytest_snapaudit.engine.subject import neighbouring_pair, require_mechanism
 
 PassiveAttack = Callable[[Any], Any]
 """n outputs in; n booleans (an event) or n numbers (a score) out, each a function of its own output alone."""
@@ -44,32 +45,15 @@ def end_to_end(
         if view == WHITE_BOX:
             msg = f'{label}: a sampler has only a black-box view, got view={view!r}; use "black-box".'
             raise ValueError(msg)
-        return [partial(_sampled, mechanism, dataset) for dataset in _pair(neighbours)]
-    if not (callable(getattr(mechanism, "clean", None)) and callable(getattr(mechanism, "privatize", None))):
-        msg = (
-            f"{label} is not a mechanism: it needs clean(dataset, rng) and privatize(clean, rng); wrap plain "
-            "functions with from_sampler or from_callable."
-        )
-        raise TypeError(msg)
+        return [partial(_sampled, mechanism, dataset) for dataset in neighbouring_pair(neighbours)]
+    require_mechanism(mechanism)
     if isinstance(neighbours, SnapshotPair):
         recorded = (neighbours.reference, neighbours.canary)
         rows = [_recorded(mechanism, each, side, label, runs, entropy) for side, each in enumerate(recorded)]
         return [partial(_from_rows, mechanism, each, view) for each in rows]
-    return [partial(_from_dataset, mechanism, dataset, view, label) for dataset in _pair(neighbours)]
-
-
-def _pair(neighbours: Any) -> tuple[Any, Any]:
-    if not isinstance(neighbours, tuple | list) or len(neighbours) != 2:
-        msg = (
-            "neighbours must be a (reference, canary) pair of datasets or a SnapshotPair, got "
-            f"{type(neighbours).__name__}."
-        )
-        raise TypeError(msg)
-    first, second = digest(neighbours[0]), digest(neighbours[1])
-    if neighbours[0] is neighbours[1] or (first.exact and second.exact and first.value == second.value):
-        msg = "the neighbouring datasets are equal, so nothing is tested; give a pair that differs in one record."
-        raise VacuousAudit(msg)
-    return neighbours[0], neighbours[1]
+    return [
+        partial(_from_dataset, mechanism, dataset, view, label) for dataset in neighbouring_pair(neighbours)
+    ]
 
 
 def _recorded(

@@ -135,7 +135,7 @@ def resolve_subject(
             )
             raise ValueError(msg)
         return _sampler_subject(mechanism, neighbours, views, label, timed)
-    _require_mechanism(mechanism)
+    require_mechanism(mechanism)
     _check_sensitivity(label, mechanism)
     if timed:
         msg = f'{label}: side_channels="timing" needs one call per output; wrap the mechanism with from_callable.'
@@ -162,7 +162,7 @@ def resolve_subject(
     )
     if isinstance(neighbours, SnapshotPair):
         return _from_snapshots(replace(base, recorded=neighbours), neighbours, scope)
-    datasets = _pair(neighbours)
+    datasets = neighbouring_pair(neighbours)
     if scope == "noise":
         return _fixed(base, feasible_pair(mechanism, datasets, label, entropy))
     if base.declared_deterministic:
@@ -176,7 +176,8 @@ def resolve_subject(
     return _from_sides(base, sides, n_snapshots)
 
 
-def _require_mechanism(mechanism: Any) -> None:
+def require_mechanism(mechanism: Any) -> None:
+    """TypeError unless ``mechanism`` has the two stages; it says how to wrap a function."""
     if callable(getattr(mechanism, "clean", None)) and callable(getattr(mechanism, "privatize", None)):
         return
     what = getattr(mechanism, "__qualname__", type(mechanism).__name__)
@@ -210,7 +211,8 @@ def _declared_deterministic(mechanism: Any, label: str) -> bool:
     return bool(declared)
 
 
-def _pair(neighbours: Any) -> tuple[Any, Any]:
+def neighbouring_pair(neighbours: Any) -> tuple[Any, Any]:
+    """The two datasets; TypeError for anything but a pair, VacuousAudit for equal ones."""
     if not isinstance(neighbours, tuple | list) or len(neighbours) != 2:
         what = f"{len(neighbours)} items" if isinstance(neighbours, tuple | list) else repr(type(neighbours))
         msg = f"neighbours must be a (reference, canary) pair of datasets or a SnapshotPair, got {what}."
@@ -241,7 +243,7 @@ def _sampler_subject(sampler: Sampler[Any], neighbours: Any, views: Any, label: 
             f'{label}: side_channels="timing" needs one call per output; use from_callable, not from_sampler.'
         )
         raise ValueError(msg)
-    reference, canary = _pair(neighbours)
+    reference, canary = neighbouring_pair(neighbours)
     kind: Callable[[Sampler[Any], Any], Source] = TimedSource if timed else SamplerSource
     return Subject(
         mechanism=sampler,
