@@ -160,6 +160,7 @@ class _Found:
     ceiling: float
     shares: AlphaShares
     pilot: tuple[Rows, Rows] | None
+    exceptions: str
     refuted: Mapping[str, RefutedPoint] = field(default_factory=dict)
     stopped_early: bool = False
 
@@ -179,7 +180,17 @@ def _of_trials(
     pilot = outcome.pilot.get(subject.noise_view)
     refuted = {view: state.refuted for view, state in outcome.views.items() if state.refuted is not None}
     clean = int(subject.clean == "fixed")
-    return _Found(views, outcome.trials, clean, ceiling, shares[first], pilot, refuted, outcome.stopped_early)
+    return _Found(
+        views,
+        outcome.trials,
+        clean,
+        ceiling,
+        shares[first],
+        pilot,
+        outcome.exceptions,
+        refuted,
+        outcome.stopped_early,
+    )
 
 
 def _view_of_trials(
@@ -234,7 +245,7 @@ def _of_rows(
     )
     first = outcomes[_headline(subject, views).view]
     ceiling = ceiling_of_rows(first.rows, settings, shares[_headline(subject, views).view])
-    return _Found(views, first.trials, first.rows, ceiling, shares[subject.views[0]], None)
+    return _Found(views, first.trials, first.rows, ceiling, shares[subject.views[0]], None, first.exceptions)
 
 
 def _headline(subject: Subject, views: tuple[ViewResult, ...]) -> ViewResult:
@@ -321,8 +332,10 @@ def _result(
         diagnostics=(
             *diagnostics.describe(subject, claim, found.pilot, reproducible=reproducible),
             *_early_stop(found, settings),
+            *([("exceptions", found.exceptions)] if found.exceptions else ()),
             *_declaration(subject, best),
         ),
         seed=settings.entropy,
+        reproducible=reproducible,
         elapsed=time.perf_counter() - started,
     )

@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import math
 import pathlib
+import textwrap
 import uuid
 from collections.abc import Iterator, Mapping, Sequence, Set
 from numbers import Real
@@ -22,6 +23,7 @@ KINDS = {"number": 0.0, "nan": 1.0, "infinity": 2.0, "none": 3.0, "missing": 4.0
 KIND_WORDS = {0.0: "a number", 1.0: "NaN", 2.0: "infinite", 3.0: "None", 4.0: "missing", 5.0: "a label"}
 """The same kinds, in words."""
 
+_MESSAGE_WIDTH = 100
 _SIMPLE = frozenset({float, int, bool, str, type(None)})
 _Printable = datetime.date | datetime.time | datetime.timedelta | uuid.UUID | pathlib.PurePath
 
@@ -35,6 +37,18 @@ def label_code(text: str) -> float:
 def exception_kind(raised: BaseException) -> float:
     """The code of an exception in a kind column."""
     return 16.0 + label_code(f"exception {type(raised).__name__}")
+
+
+def kind_text(atom: Any) -> str:
+    """The type of an atom in words; an exception with the beginning of its message."""
+    name = type(atom).__name__
+    if not isinstance(atom, BaseException):
+        return name
+    try:
+        message = textwrap.shorten(str(atom), _MESSAGE_WIDTH, placeholder="...")
+    except Exception:  # a message that cannot be read says nothing
+        return name
+    return f"{name}: {message}" if message else name
 
 
 def leaves(output: Any, path: str = "") -> Iterator[tuple[str, float, float]]:

@@ -31,6 +31,7 @@ from pytest_snapaudit.engine.leaves import (
     atoms,
     encoded,
     exception_kind,
+    kind_text,
     label_code,
     label_text,
     leaves,
@@ -189,7 +190,7 @@ def fit_layout(batches: list[tuple[Any, int]]) -> Layout:
                 paths[path] += 1
                 if isinstance(atom, str):
                     of_side.setdefault(path, []).append(str(atom))
-                kinds.setdefault(encoded(atom)[1], type(atom).__name__)
+                kinds.setdefault(encoded(atom)[1], kind_text(atom))
                 _note_label(atom, labels)
     if len(set(paths.values()) | {sum(n for _, n in checked)}) > 1:
         kinds[KINDS["missing"]] = "missing"
@@ -235,7 +236,7 @@ def _array_layout(checked: list[tuple[Any, int]]) -> Layout:
     for batch, n in checked:
         if isinstance(batch, Raised):
             raised = True
-            kinds[exception_kind(batch.exception)] = type(batch.exception).__name__
+            kinds[exception_kind(batch.exception)] = kind_text(batch.exception)
             continue
         given = numeric_parts(batch, n)
         forms.append(tuple((key, part.shape[1]) for key, part in given.items()))

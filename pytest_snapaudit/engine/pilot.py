@@ -17,7 +17,7 @@ from pytest_snapaudit.engine.simulation import (
     block_tasks,
     draw_raw,
 )
-from pytest_snapaudit.engine.wiring import check_pilot
+from pytest_snapaudit.engine.wiring import check_pilot, exceptions_in_words
 
 TUNING_BYTES = 10 * 2**20
 """At most this much memory per side and view is kept for tuning."""
@@ -34,11 +34,13 @@ class Pilot:
         rows: (h, d) draws per view, reference and canary.
         layouts: how every later draw of a view is encoded.
         sources: what later draws come from.
+        exceptions: which outputs were exceptions, in words; "" if none was.
     """
 
     rows: dict[str, tuple[Rows, Rows]]
     layouts: dict[str, Layout]
     sources: tuple[Source, Source]
+    exceptions: str = ""
 
 
 def draw_pilot(
@@ -56,10 +58,11 @@ def draw_pilot(
     """
     first, *more = block_tasks(sources, entropy, phase, trials)
     raw, n = first.raw(), first.trials
-    blocks, layouts = {}, {}
+    blocks, layouts, exceptions = {}, {}, ""
     for view in dict.fromkeys(views):
         sides = raw[0][view], raw[1][view]
         check_pilot(name, sides, n)
+        exceptions = exceptions or exceptions_in_words(sides, n)
         layouts[view] = layout = fit_layout([(side, n) for side in sides])
         blocks[view] = [(layout.encode(sides[0], n), layout.encode(sides[1], n))]
     raises = [all(isinstance(outputs, Raised) for outputs in side.values()) for side in raw]
@@ -73,7 +76,7 @@ def draw_pilot(
         reference, canary = task.encoded(layouts)
         for view, of_view in blocks.items():
             of_view.append((reference[view], canary[view]))
-    return Pilot({view: joined(of_view) for view, of_view in blocks.items()}, layouts, (a, b))
+    return Pilot({view: joined(of_view) for view, of_view in blocks.items()}, layouts, (a, b), exceptions)
 
 
 def joined(blocks: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:

@@ -75,6 +75,8 @@ class AuditResult:
         alpha_spent: share of the error probability given to each gate, by name.
         diagnostics: observations that explain the verdict; they never gate.
         seed: the integers that, with the same inputs, reproduce this audit.
+        reproducible: whether two draws from one seed were equal; False for noise from the operating system, whose
+            borderline verdicts may change from run to run. None if nobody looked.
         elapsed: wall-clock seconds; excluded from equality.
     """
 
@@ -97,6 +99,7 @@ class AuditResult:
     alpha_spent: tuple[tuple[str, float], ...] = ()
     diagnostics: tuple[tuple[str, str], ...] = ()
     seed: tuple[int, ...] = ()
+    reproducible: bool | None = None
     elapsed: float = field(default=0.0, compare=False)
 
     @property

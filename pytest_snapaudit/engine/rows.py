@@ -56,6 +56,7 @@ class RowsOutcome:
     rates: RateBounds
     rows: int
     trials: int
+    exceptions: str
 
 
 @dataclass(frozen=True)
@@ -140,10 +141,7 @@ def audit_rows(
     outcomes = {}
     for view, event in events.items():
         likelier, other = event.likelier_on, 1 - event.likelier_on
-        tuned = [
-            float(np.var(variance[view], ddof=1)) if len(variance[view]) > 1 else 0.25
-            for variance in variances
-        ]
+        tuned = [_tuned_variance(variance[view]) for variance in variances]
         bound = _rate_bounds(
             rates[likelier][view],
             rates[other][view],
@@ -156,7 +154,8 @@ def audit_rows(
         estimator = "gdp" if settings.estimator == "gdp" else "dp"
         epsilon = estimators.epsilon_from_rates(bound.p_lower, bound.q_upper, settings.claim.delta, estimator)
         size = min(len(rows) for rows in certifying)
-        outcomes[view] = RowsOutcome(epsilon, event, bound, size, size * _draws(settings, certifying[0]))
+        trials = size * _draws(settings, certifying[0])
+        outcomes[view] = RowsOutcome(epsilon, event, bound, size, trials, pilot.exceptions)
     return outcomes
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pytest_snapaudit.engine.batches import Raised, as_batch, is_numeric, iterate_outputs, numeric_parts
 from pytest_snapaudit.engine.errors import MechanismError
 from pytest_snapaudit.engine.independence import check_calls
-from pytest_snapaudit.engine.leaves import is_opaque, leaves
+from pytest_snapaudit.engine.leaves import is_opaque, kind_text, leaves
 from pytest_snapaudit.engine.seeding import block_generator
 from pytest_snapaudit.engine.simulation import (
     PROBE,
@@ -64,6 +64,19 @@ def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
             "objects; return numbers, labels, arrays, or tuples, dicts or dataclasses of them."
         )
         raise MechanismError(msg)
+
+
+def exceptions_in_words(sides: tuple[Any, Any], n: int) -> str:
+    """How many of ``n`` outputs of each side are exceptions, and the commonest of them; "" if none is."""
+    words, found = [], False
+    for side, raw in zip(("reference", "canary"), sides, strict=True):
+        batch = as_batch(raw, n)
+        objects = iterate_outputs(batch, n) if isinstance(batch, Raised | list) else ()
+        raised = Counter(kind_text(output) for output in objects if isinstance(output, BaseException))
+        found = found or bool(raised)
+        commonest = f", mostly {raised.most_common(1)[0][0]}" if raised else ""
+        words.append(f"{raised.total():,} of the first {n:,} outputs on the {side}{commonest}")
+    return "; ".join(words) if found else ""
 
 
 def _width(batch: Any, n: int) -> int:

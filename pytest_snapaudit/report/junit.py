@@ -20,6 +20,7 @@ _FIELDS = (
     "smallest_factor_caught",
     "max_detectable_epsilon",
     "configurations",
+    "reproducible",
     "seconds",
 )
 

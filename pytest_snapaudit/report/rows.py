@@ -31,6 +31,7 @@ class AuditRow:
         confidence: at which the bound holds.
         seconds: run time.
         configurations: how many, met in Hypothesis examples, this is the worst of; 0 outside ``@given``.
+        reproducible: False if two draws from one seed differed, so that a seed does not repeat the result.
         expected: whether the test is an expected failure.
     """
 
@@ -49,6 +50,7 @@ class AuditRow:
     confidence: float
     seconds: float
     configurations: int = 0
+    reproducible: bool = True
     expected: bool = False
 
     @classmethod
@@ -72,6 +74,7 @@ class AuditRow:
             confidence=float(result.confidence),
             seconds=float(seconds),
             configurations=int(configurations),
+            reproducible=result.reproducible is not False,
         )
 
     @classmethod

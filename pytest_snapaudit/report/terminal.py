@@ -13,15 +13,18 @@ _HEADINGS = ("verdict", "claim", "epsilon >=", "view", "trials", "catches", "cos
 _RIGHT = frozenset({"epsilon >=", "trials", "catches", "cost"})
 _COLOURS = {"VIOLATION": "red", "INCONCLUSIVE": "yellow", "CONSISTENT": "green"}
 _MAX_ROWS = 40
+_MARK = "*"
+_FOOTNOTE = f"{_MARK} noise that no seed repeats: a borderline verdict may change from run to run"
 
 
 def cells(row: AuditRow) -> tuple[str, ...]:
     """The texts of one row, in the order of the headings."""
     verdict = f"{row.verdict} (expected)" if row.expected and row.verdict == "VIOLATION" else row.verdict
+    mark = "" if row.reproducible else _MARK
     count = row.configurations
     about = f"worst of {count} configurations: {row.name}" if count > 1 else row.name
     return (
-        verdict,
+        verdict + mark,
         f"({row.epsilon:g}, {row.delta:g})",
         lower_bound(row.epsilon_lower, row.epsilon),
         row.view,
@@ -62,6 +65,8 @@ def write_table(reporter: pytest.TerminalReporter, rows: Iterable[AuditRow], tit
         colour = _COLOURS.get(row.verdict)
         markup = {colour: True} if colour and not row.expected else {}
         reporter.write_line(line, **markup)
+    if not all(row.reproducible for row in shown):
+        reporter.write_line(_FOOTNOTE)
     if len(shown) < len(ordered):
         reporter.write_line(
             f"... and {len(ordered) - len(shown)} more, all passing or measured (-v shows them)"

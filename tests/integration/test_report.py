@@ -82,6 +82,27 @@ def test_many_passing_audits_are_counted_unless_verbose(audits):
     full.result.stdout.no_fnmatch_line("... and *")
 
 
+SECURE = """
+import secrets
+from pytest_snapaudit import from_callable
+
+def survey(answer):
+    return answer if secrets.randbelow(4) else not answer
+
+@privacy_audit(epsilon=1.2, n_trials=1_000)
+def test_secure(privacy_auditor):
+    assert privacy_auditor.check(from_callable(survey), (True, False)).reproducible is False
+"""
+
+
+@pytest.mark.parametrize("secure", [True, False])
+def test_noise_that_no_seed_repeats_has_a_footnote(audits, secure):
+    run = audits(SECURE if secure else SUITE)
+    starred = [line for line in run.result.outlines if line.startswith(("CONSISTENT* ", "* noise that no"))]
+    assert len(starred) == (2 if secure else 0)
+    assert [row.reproducible for row in run.rows] == [not secure] * len(run.rows)
+
+
 @pytest.mark.parametrize("args", [(), ("-n1",), ("--reruns=1",)], ids=["plain", "xdist", "reruns"])
 def test_junit_xml_carries_every_result_once(audits, pytester, args):
     audits(SUITE, "--junitxml=junit.xml", *args)

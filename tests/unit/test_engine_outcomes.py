@@ -18,7 +18,15 @@ from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.batches import as_batch
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.errors import MechanismError
-from pytest_snapaudit.engine.leaves import KINDS, exception_kind, is_opaque, key_text, label_code, leaves
+from pytest_snapaudit.engine.leaves import (
+    KINDS,
+    exception_kind,
+    is_opaque,
+    key_text,
+    kind_text,
+    label_code,
+    leaves,
+)
 from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
 from pytest_snapaudit.engine.outcomes import FORM, Raised, fit_layout
 
@@ -337,7 +345,7 @@ def test_a_batch_that_raised_is_told_apart_by_its_exception():
     raised = layout.encode(Raised(KeyError("b")), 3)
     assert np.isnan(raised[:, :2]).all()
     assert raised[:, 2].tolist() == [exception_kind(KeyError())] * 3
-    assert layout.names_of(2) == {2.0: "2 values", exception_kind(KeyError()): "KeyError"}
+    assert layout.names_of(2) == {2.0: "2 values", exception_kind(KeyError()): "KeyError: 'a'"}
     assert layout.encode(Raised(OSError()), 3)[0, 2] not in (2.0, raised[0, 2])
     everywhere = fit_layout([(Raised(KeyError("a")), 3), (Raised(OSError()), 3)])
     assert everywhere.columns == (FORM,)
@@ -479,3 +487,37 @@ def test_every_kind_of_leak_is_found_and_described_in_words(leak):
     result = audit(mechanism, (0, 1), PrivacyClaim(0.5), n_trials=1000)
     assert result.violated
     assert any(word in result.attack for word in words), result.attack
+
+
+class Unreadable(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+
+@pytest.mark.parametrize(
+    ("atom", "text"),
+    [
+        (ValueError("row 3 has 2 numbers,\n  not 4"), "ValueError: row 3 has 2 numbers, not 4"),
+        (ValueError("x " * 100), "ValueError: " + "x " * 48 + "x..."),
+        (KeyError(), "KeyError"),
+        (Unreadable(), "Unreadable"),
+        (1.5, "float"),
+        (None, "NoneType"),
+    ],
+)
+def test_an_exception_is_named_with_the_beginning_of_its_message(atom, text):
+    assert kind_text(atom) == text
+
+
+def test_exceptions_of_one_side_are_reported_with_their_message():
+    def ragged(data: list[float]) -> float:
+        if len(data) > 1:
+            raise ValueError(f"expected one row, got {len(data)}")
+        return 0.0
+
+    result = audit(from_callable(ragged), ([1.0], [1.0, 2.0]), PrivacyClaim(1.0), n_trials=1_000)
+    assert result.violated
+    assert dict(result.diagnostics)["exceptions"] == (
+        "0 of the first 500 outputs on the reference; "
+        "500 of the first 500 outputs on the canary, mostly ValueError: expected one row, got 2"
+    )

@@ -166,6 +166,12 @@ def test_columns_are_aligned():
     assert "worst of 7 configurations: Emb" in lines[1]
 
 
+def test_results_that_no_seed_repeats_are_marked():
+    secure, seeded = layout([_row(reproducible=False), _row()])[1:]
+    assert secure.startswith("CONSISTENT* ")
+    assert seeded.startswith("CONSISTENT  ")
+
+
 def test_properties_of_an_earlier_run_are_replaced_and_others_kept():
     existing = [
         ("mine", 1),

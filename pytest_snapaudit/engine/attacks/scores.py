@@ -272,7 +272,7 @@ class LogRatio(Score):
 def _range_in_words(above: float, most: float) -> str:
     if above == math.nextafter(most, -math.inf):
         return f"{{{_edge(most)}}}"
-    return f"({_edge(above)}, {_edge(most)}]"
+    return f"({'-inf' if above == MISSING else _edge(above)}, {_edge(most)}]"
 
 
 def _edge(value: float) -> str:
