@@ -18,7 +18,13 @@ import pytest
 from pytest_snapaudit.testing import run_audits
 
 GUIDE = (Path(__file__).resolve().parents[2] / "examples" / "README.md").read_text(encoding="utf-8")
-LIBRARIES = {"opacus": "opacus.optimizers", "torch": "torch.nn", "jax": "jax.numpy"}
+LIBRARIES = {
+    "opendp": "opendp.prelude",
+    "diffprivlib": "diffprivlib.mechanisms",
+    "opacus": "opacus.optimizers",
+    "torch": "torch.nn",
+    "jax": "jax.numpy",
+}
 
 
 @dataclass(frozen=True)
