@@ -59,6 +59,9 @@ class RepeatCountingKeywordSpaceAggregation(KeywordSpaceAggregation):
             msg = f"max_repeats must be an integer of at least 1, got {repeats!r}."
             raise ValueError(msg)
 
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, max_repeats={self.max_repeats})"
+
     @property
     def true_epsilon(self) -> float:
         """``max_repeats`` times the claim: counts, and with them losses, are stretched by that factor."""

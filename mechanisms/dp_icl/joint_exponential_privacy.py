@@ -33,6 +33,8 @@ The bound ε = η · spread is the smallest that holds for all vocabularies: on 
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -57,7 +59,10 @@ def loss_spread(keywords: int, tokens: int, responses: int, adjacency: Adjacency
         TypeError: a number is not an integer.
         ValueError: a number is out of range, or ``adjacency`` is unknown.
     """
-    keywords = validate_keywords(keywords, tokens)
+    if isinstance(tokens, bool) or not isinstance(tokens, Integral):
+        msg = f"tokens must be an integer, got {tokens!r} of type {type(tokens).__name__}."
+        raise TypeError(msg)
+    keywords = validate_keywords(keywords, int(tokens))
     responses = validate_partitions(responses)
     single = keywords == 1 or tokens <= 2
     if validate_adjacency(adjacency) == "replace-one":

@@ -209,8 +209,19 @@ class KeywordSpaceAggregation:
 
         Returns:
             (n, K) token indices, ascending in every row.
+
+        Raises:
+            TypeError: the indices are not integers.
+            ValueError: the rows are not of length K.
         """
-        return np.sort(np.asarray(drawn, np.intp), axis=1)
+        indices = np.asarray(drawn)
+        if indices.dtype.kind not in "iu":
+            msg = f"drawn must hold token indices, got dtype {indices.dtype}."
+            raise TypeError(msg)
+        if indices.ndim != 2 or indices.shape[1] != self.keywords:
+            msg = f"drawn must have shape (n, {self.keywords}), one row of token indices per draw, got {indices.shape}."
+            raise ValueError(msg)
+        return np.sort(indices.astype(np.intp, copy=False), axis=1)
 
     def answer(self, keywords: ArrayLike, query: str) -> NDArray[np.str_]:
         """The final answers: post-processing of the keywords, at no further cost in privacy.

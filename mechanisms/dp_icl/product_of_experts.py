@@ -181,11 +181,18 @@ class ProductOfExperts:
             (n, K) noisy utilities in nats: 1/:attr:`scale` of them is the paper's ε u / (2Γ) + Gumbel(0, 1).
 
         Raises:
-            ValueError: the rows are not of length K.
+            TypeError: the utilities are not numbers.
+            ValueError: the rows are not of length K, or a utility is NaN.
         """
         rows = np.asarray(clean_rows)
+        if rows.dtype.kind not in "fiub":
+            msg = f"clean_rows must hold numbers, one utility per label, got dtype {rows.dtype}."
+            raise TypeError(msg)
         if rows.ndim != 2 or rows.shape[1] != len(self.labels):
             msg = f"clean_rows must have shape (n, {len(self.labels)}), one utility per label, got {rows.shape}."
+            raise ValueError(msg)
+        if rows.dtype.kind == "f" and np.isnan(rows).any():
+            msg = "clean_rows must not hold NaN, which would win whatever the noise."
             raise ValueError(msg)
         noisy = rng.gumbel(size=rows.shape)
         noisy *= self.scale

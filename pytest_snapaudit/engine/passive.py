@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from pytest_snapaudit.engine.attacks.scores import MISSING
 from pytest_snapaudit.engine.attacks.selection import approximate_rate_bounds
 from pytest_snapaudit.engine.bounds import pair_rate_bounds
 from pytest_snapaudit.engine.clean_stage import SIDES
@@ -141,6 +142,9 @@ def passive_audit(
     judged = [judge(attack, source, runs, entropy, side, label) for side, source in enumerate(sides)]
     kinds = {kind for _, kind in judged}
     scores = [values for values, _ in judged]
+    if all((values == MISSING).all() for values in scores):
+        msg = "attack returns NaN for every output of both sides; return a number that is larger for the canary's."
+        raise ValueError(msg)
     event = _Event(0.5, above=True, likelier_on=1)
     if kinds != {"b"}:
         if tuning == 0:

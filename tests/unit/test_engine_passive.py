@@ -278,6 +278,11 @@ def test_a_clean_stage_of_changing_shape_is_wired_wrongly():
         ({"attack": "score"}, TypeError, "attack must be a callable"),
         ({"attack": lambda rows: rows}, ValueError, r"expected shape \(2000,\), got shape \(2000, 1\)"),
         ({"attack": lambda rows: ["a"] * len(rows)}, ValueError, "of dtype <U1"),
+        (
+            {"attack": lambda rows: rows[:, 0] * np.nan, "tuning_runs": 9},
+            ValueError,
+            "returns NaN for every output",
+        ),
         ({"seed": -1}, ValueError, "seed must be"),
         ({"mechanism": object()}, TypeError, "object is not a mechanism"),
         ({"neighbours": ([0],)}, TypeError, r"neighbours must be a \(reference, canary\) pair"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,8 @@ from dp_icl.models.protocols import (
     check_sampling,
     check_texts,
 )
+
+_Model = TypeVar("_Model", bound=EmbeddingModel | LanguageModel)
 
 
 class JournaledLanguageModel:
@@ -49,7 +51,7 @@ class JournaledLanguageModel:
         chunk: int = 8,
         share_identical: bool = True,
     ) -> None:
-        self._model = model
+        self._model = _with_provenance(model, "JournaledLanguageModel")
         self._chunk = check_positive(chunk, "JournaledLanguageModel", "chunk")
         self._journal = journal if isinstance(journal, Journal) else Journal(journal)
         self._asked: Counter[CallKey] | None = None if share_identical else Counter()
@@ -148,7 +150,7 @@ class JournaledEmbeddingModel:
     def __init__(
         self, model: EmbeddingModel, journal: Journal | str | os.PathLike[str], *, chunk: int = 64
     ) -> None:
-        self._model = model
+        self._model = _with_provenance(model, "JournaledEmbeddingModel")
         self._chunk = check_positive(chunk, "JournaledEmbeddingModel", "chunk")
         self._journal = journal if isinstance(journal, Journal) else Journal(journal)
         self.calls = CallCounts()
@@ -172,6 +174,17 @@ class JournaledEmbeddingModel:
             keys, texts, embed, chunk=self._chunk, what="embeddings", counts=self.calls
         )
         return np.asarray(rows, np.float32)
+
+
+def _with_provenance(model: _Model, owner: str) -> _Model:
+    """The model, whose provenance is part of what identifies a call."""
+    if not isinstance(getattr(model, "provenance", None), Mapping):
+        msg = (
+            f"{owner}: model must have a provenance, a mapping that names what its answers depend on, such as "
+            f"{{'model': 'name', 'version': '1.0'}}, since a journal may not mix models; got {model!r}."
+        )
+        raise TypeError(msg)
+    return model
 
 
 def _checked_texts(answers: object, size: int, model: object) -> list[str]:

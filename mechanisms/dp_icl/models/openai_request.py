@@ -62,7 +62,7 @@ class Requester:
     def _read(body: Any, read: Callable[[Any], T]) -> T:
         try:
             return read(body)
-        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
             msg = f"the answer is not of the expected form: {str(body)[:_SHOWN]!r}"
             raise TransientError(msg) from error
 
@@ -86,7 +86,7 @@ class Requester:
             raise RefusedError(msg) from error
         try:
             return json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             msg = f"the answer is not JSON: {text[:_SHOWN]!r}"
             raise TransientError(msg) from error
 

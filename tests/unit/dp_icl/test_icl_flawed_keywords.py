@@ -57,6 +57,7 @@ def test_repeats_are_counted_up_to_their_bound():
     assert flawed.aggregate(said).tolist() == [0, 0, 4, 1]
     assert specimen(KeywordSpaceAggregation).aggregate(said).tolist() == [0, 0, 2, 1]
     assert flawed.privatize([[9, 0, 0, 0]], RNG).shape == (1, 2)
+    assert repr(flawed).endswith(", max_repeats=3)")
     with pytest.raises(ValueError, match=r"counts must lie in \[0, 9\]"):
         flawed.privatize([[10, 0, 0, 0]], RNG)
 

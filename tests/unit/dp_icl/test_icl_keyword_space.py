@@ -225,6 +225,19 @@ def test_no_rows_are_no_outputs():
     assert space().release(drawn, RNG).shape == (0, 2)
 
 
+@pytest.mark.parametrize(
+    ("drawn", "error", "message"),
+    [
+        ([[0.0, 1.0]], TypeError, "drawn must hold token indices, got dtype float64"),
+        ([[0, 1, 2]], ValueError, r"drawn must have shape \(n, 2\).*, got \(1, 3\)"),
+        ([0, 1], ValueError, r"drawn must have shape \(n, 2\)"),
+    ],
+)
+def test_release_refuses_what_was_not_drawn(drawn, error, message):
+    with pytest.raises(error, match=message):
+        space().release(drawn, RNG)
+
+
 def test_the_released_keywords_have_no_order():
     released = space().release([[3, 0], [0, 3], [2, 1]], RNG)
     assert released.tolist() == [[0, 3], [0, 3], [1, 2]]

@@ -260,6 +260,18 @@ def test_privatize_refuses_rows_of_another_shape(shape):
         experts().privatize(np.zeros(shape), RNG)
 
 
+@pytest.mark.parametrize(
+    ("row", "error", "message"),
+    [
+        ([0.0, math.nan, 0.0], ValueError, "must not hold NaN"),
+        (["a", "b", "c"], TypeError, "must hold numbers"),
+    ],
+)
+def test_privatize_refuses_what_is_no_utility(row, error, message):
+    with pytest.raises(error, match=message):
+        experts().privatize([row], RNG)
+
+
 def test_an_auditor_recognises_the_mechanism_and_its_declarations():
     mechanism = experts(epsilon=2.0)
     assert isinstance(mechanism, Mechanism)

@@ -312,6 +312,7 @@ def test_bad_sequences_are_named(rows, error, message):
         ((0, 3, 3), ValueError, "keywords"),
         ((4, 3, 3), ValueError, "keywords"),
         ((1, 3, 0), ValueError, "partitions"),
+        ((1, 2.5, 1), TypeError, "tokens must be an integer, got 2.5"),
         ((1, 3, 3, "swap"), ValueError, 'adjacency must be "replace-one" or "add-remove"'),
     ],
 )

@@ -424,3 +424,10 @@ def test_a_journal_that_is_made_while_it_is_opened_is_used(
     journal = Journal(path)
     journal.add({key._replace(replicate=1): "ours"})
     assert (journal[key], len(journal)) == ("theirs", 2)
+
+
+@pytest.mark.parametrize("kind", [JournaledLanguageModel, JournaledEmbeddingModel])
+def test_a_model_without_provenance_is_refused(path: Path, kind: type) -> None:
+    with pytest.raises(TypeError, match=rf"{kind.__name__}: model must have a provenance"):
+        kind(object(), path)
+    assert not path.exists()

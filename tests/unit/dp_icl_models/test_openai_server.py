@@ -122,6 +122,10 @@ def truncated(handler: Handler, _: dict[str, Any]) -> None:
     handler.reply(200, '{"choices": [{"te')
 
 
+def nested(handler: Handler, _: dict[str, Any]) -> None:
+    handler.reply(200, "[" * 100_000)
+
+
 def hang(handler: Handler, _: dict[str, Any]) -> None:
     handler.server.released.wait(30)
     handler.close_connection = True
@@ -149,6 +153,7 @@ empty_text = edited(lambda choices: choices[0].update(text="  "))
 no_text = edited(lambda choices: choices[0].pop("text"))
 no_logprobs = edited(lambda choices: choices[0].update(logprobs=None))
 odd_logprobs = edited(lambda choices: choices[0].update(logprobs=["?"]))
+huge_score = edited(lambda choices: choices[0]["logprobs"]["token_logprobs"].__setitem__(-2, -(10**400)))
 short_logprobs = edited(lambda choices: choices[0]["logprobs"]["tokens"].pop())
 no_echo = edited(lambda choices: choices[0].update(text=" next"))
 null_score = edited(lambda choices: choices[0]["logprobs"]["token_logprobs"].__setitem__(-2, None))
@@ -261,6 +266,7 @@ COMPLETION_FAULTS = {
     "503": (status(503), "status 503: .*out of order"),
     "broken off": (break_off, "the connection failed"),
     "truncated": (truncated, "the answer is not JSON"),
+    "nested": (nested, "the answer is not JSON"),
     "a list": (body([1]), "the answer has no choices"),
     "null": (body(None), "the answer has no choices"),
     "no choices": (body({"object": "error"}), "the answer has no choices"),
@@ -274,6 +280,7 @@ COMPLETION_FAULTS = {
 SCORE_FAULTS = {
     "no logprobs": (no_logprobs, "a choice has no logprobs; the server must support echo"),
     "odd logprobs": (odd_logprobs, "not of the expected form"),
+    "huge": (huge_score, "not of the expected form"),
     "short logprobs": (short_logprobs, "a choice has no logprobs"),
     "no echo": (no_echo, "does not begin with the text that was sent"),
     "null": (null_score, "a token has no log-probability"),
