@@ -203,6 +203,7 @@ def _select(
         claim=settings.claim,
         n_certify=n_rows,
         alpha=shares.counts + shares.betting,
+        gaussian=settings.estimator == "gdp",
     )
 
 

@@ -251,6 +251,7 @@ def _tune(
         claim=settings.claim,
         n_certify=look.trials,
         alpha=max(state.shares.counts * look.share, state.shares.betting),
+        gaussian=settings.estimator == "gdp",
     )
     if state.curve is not None:
         scores: list[Score] = [state.event.score]

@@ -44,6 +44,7 @@ def choose_event(
     extra: Sequence[Score] = (),
     counted: CountedScore | None = None,
     moments: ColumnMoments | None = None,
+    gaussian: bool = False,
 ) -> Event:
     """The event whose penalised bound is largest, over all candidate scores.
 
@@ -62,10 +63,11 @@ def choose_event(
         counted: the score that earlier trials were counted on, with what it said of each: trials it was not
             fitted on, and more of them than are kept as rows.
         moments: of trials that are not among the tuning outputs.
+        gaussian: the rates of the event will be read on a Gaussian trade-off.
     """
     learned = None if moments is None else moments.discriminant()
     extra = (*extra, *([] if learned is None else [learned]))
-    goal = Goal(claim.epsilon, claim.delta, n_certify, alpha)
+    goal = Goal(claim.epsilon, claim.delta, n_certify, alpha, gaussian)
     half = len(reference) // 2
     with np.errstate(all="ignore"):
         best = _choose(reference, canary, layout, goal, half, direction, side_channels, extra)

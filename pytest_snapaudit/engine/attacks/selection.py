@@ -22,6 +22,9 @@ _MAX_UNEQUAL, _UNEQUAL = 20, 3.0
 """Rare values are tried where the sides have seen numbers of them this many standard errors apart."""
 
 _PENALTY_LEVEL = 0.1
+_GAUSSIAN_PENALTY_LEVEL = 0.001
+"""In the tails of a Gaussian trade-off a small error of a rate is a large one of μ: one in ten for all thresholds."""
+
 _EXCESS = 4.1
 _BEYOND_THE_CLAIM = 1e6
 
@@ -99,17 +102,22 @@ class Goal:
         epsilon, delta: of the claim.
         n_certify: trials per side of the batch that will be counted.
         alpha: error probability that batch may spend.
+        gaussian: the rates will be read on a Gaussian trade-off, on which all parts of the curve count alike.
     """
 
     epsilon: float
     delta: float
     n_certify: int
     alpha: float
+    gaussian: bool = False
 
 
 @dataclass(frozen=True)
 class RatedEvent:
-    """An event and its penalised bound; beyond the claim, ``_BEYOND_THE_CLAIM`` plus the growth of a bet on it."""
+    """An event and its penalised bound; beyond the claim, ``_BEYOND_THE_CLAIM`` plus the growth of a bet on it.
+
+    Where the goal is Gaussian, the bound is that on the trade-off's μ instead, beyond the claim as before it.
+    """
 
     value: float
     event: Event
@@ -159,6 +167,10 @@ def _penalised_value(
     k_p: NDArray[np.float64], k_q: NDArray[np.float64], h: int, goal: Goal
 ) -> NDArray[np.float64]:
     n, alpha = goal.n_certify, goal.alpha
+    if goal.gaussian:
+        p, q = _bounds_near_one(k_p, k_q, h, _GAUSSIAN_PENALTY_LEVEL, _GAUSSIAN_PENALTY_LEVEL)
+        p, q = _bounds_near_one(np.floor(p * n), np.ceil(q * n), n, alpha / 2, alpha / 2)
+        return np.where(p > q, ndtri(p) - ndtri(q), -np.inf)
     p, q = approximate_rate_bounds(k_p, k_q, h, _PENALTY_LEVEL, _PENALTY_LEVEL)
     p_lower, q_upper = approximate_rate_bounds(np.floor(p * n), np.ceil(q * n), n, alpha / 3, 2 * alpha / 3)
     excess = p_lower - goal.delta
@@ -168,6 +180,15 @@ def _penalised_value(
     p, q = _rates_less_an_excess(k_p, k_q, h, goal.epsilon)
     growth = n * expected_growth(p, q, goal.epsilon, goal.delta)
     return np.where(growth > 0, _BEYOND_THE_CLAIM + growth, bound)
+
+
+def _bounds_near_one(
+    k_p: NDArray[np.float64], k_q: NDArray[np.float64], n: float, alpha_p: float, alpha_q: float
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """As :func:`approximate_rate_bounds`, as good for rates near 1 as for rates near 0: by their complements."""
+    p, q = approximate_rate_bounds(k_p, k_q, n, alpha_p, alpha_q)
+    beyond_q, beyond_p = approximate_rate_bounds(n - k_q, n - k_p, n, alpha_q, alpha_p)
+    return np.where(2 * k_p > n, 1.0 - beyond_p, p), np.where(2 * k_q > n, 1.0 - beyond_q, q)
 
 
 def _rates_less_an_excess(
