@@ -7,7 +7,6 @@ array of floats, so that attacks see one kind of thing.
 
 from __future__ import annotations
 
-import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -37,6 +36,7 @@ from pytest_snapaudit.engine.leaves import (
     leaves,
 )
 from pytest_snapaudit.engine.texts import MANY_LABELS, TextReader, fit_reader
+from pytest_snapaudit.engine.uniform import uniform_numbers
 
 __all__ = ["FORM", "KIND_PREFIX", "Layout", "Raised", "Rows", "as_batch", "fit_layout"]
 
@@ -121,16 +121,14 @@ class Layout:
         return self._with_kind(values, kinds)
 
     def _encode_objects(self, batch: Any, n: int) -> Rows:
-        if self.paths == ("",) and isinstance(batch, list) and all(type(o) in (float, int) for o in batch):
-            with contextlib.suppress(OverflowError):
-                return _encode_numbers(np.array(batch, dtype=np.float64))
+        uniform = uniform_numbers(batch) if isinstance(batch, list) else None
+        if uniform is not None:
+            return self._encode_uniform(*uniform)
         where = {path: 2 * i for i, path in enumerate(self.paths)}
         leaf_columns = 2 * len(self.paths)
         starts = np.cumsum([leaf_columns, *(reader.width for _, reader in self.texts)])
         readers = {path: (int(at), reader) for at, (path, reader) in zip(starts, self.texts, strict=False)}
-        table = np.full((n, int(starts[-1]) + 1), np.nan)
-        table[:, 1:leaf_columns:2] = KINDS["missing"]
-        table[:, -1] = 0.0
+        table = self._empty_table(n)
         for i, output in enumerate(iterate_outputs(batch, n)):
             for path, atom in atoms(output):
                 at = where.get(path)
@@ -141,6 +139,27 @@ class Layout:
                 if path in readers and isinstance(atom, str):
                     start, reader = readers[path]
                     table[i, start : start + reader.width] = reader.read(atom)
+        return table
+
+    def _encode_uniform(self, paths: list[str], values: NDArray[np.float64]) -> Rows:
+        where = {path: 2 * i for i, path in enumerate(self.paths)}
+        table = self._empty_table(len(values))
+        for path, column in zip(paths, values.T, strict=True):
+            at = where.get(path)
+            if at is None:
+                table[:, -1] += 1.0
+                continue
+            table[:, at] = column
+            table[:, at + 1] = np.where(
+                np.isnan(column), KINDS["nan"], np.where(np.isinf(column), KINDS["infinity"], KINDS["number"])
+            )
+        return table
+
+    def _empty_table(self, n: int) -> NDArray[np.float64]:
+        leaf_columns = 2 * len(self.paths)
+        table = np.full((n, leaf_columns + sum(reader.width for _, reader in self.texts) + 1), np.nan)
+        table[:, 1:leaf_columns:2] = KINDS["missing"]
+        table[:, -1] = 0.0
         return table
 
     def names_of(self, column: int) -> dict[float, str]:
@@ -163,11 +182,6 @@ class Layout:
 
 _VALUES = (KINDS["number"], KINDS["infinity"], KINDS["label"])
 _NUMERIC_KINDS = (KINDS["number"], KINDS["nan"], KINDS["infinity"])
-
-
-def _encode_numbers(values: NDArray[np.float64]) -> Rows:
-    kind = np.where(np.isnan(values), KINDS["nan"], np.where(np.isinf(values), KINDS["infinity"], 0.0))
-    return np.column_stack([values, kind, np.zeros(len(values))])
 
 
 def fit_layout(batches: list[tuple[Any, int]]) -> Layout:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from pytest_snapaudit.engine import outcomes
 from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.batches import as_batch
 from pytest_snapaudit.engine.claim import PrivacyClaim
@@ -29,6 +30,7 @@ from pytest_snapaudit.engine.leaves import (
 )
 from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
 from pytest_snapaudit.engine.outcomes import FORM, Raised, fit_layout
+from pytest_snapaudit.engine.uniform import uniform_numbers
 
 NUMBER, NAN, INFINITY, NONE, MISSING, LABEL = (KINDS[name] for name in KINDS)
 
@@ -521,3 +523,46 @@ def test_exceptions_of_one_side_are_reported_with_their_message():
         "0 of the first 500 outputs on the reference; "
         "500 of the first 500 outputs on the canary, mostly ValueError: expected one row, got 2"
     )
+
+
+FORMS = [
+    [1.5, math.nan, -math.inf, 3, True, np.float64(2.5)],
+    [[1.5, 2], (math.inf, False), [-0.0, math.nan]],
+    [{"a": 1, (2, "b"): 0.5}, {"a": math.nan, (2, "b"): 3}],
+    [np.array([[1.5, math.nan], [0.0, 2.0]], np.float32), np.ones((2, 2), np.float32)],
+    [np.array(3), np.array(4)],
+]
+
+
+@pytest.mark.parametrize(
+    "seen", [*FORMS, [[1.0], "no", None]], ids=["numbers", "lists", "dicts", "arrays", "scalars", "mixed"]
+)
+@pytest.mark.parametrize("outputs", FORMS, ids=["numbers", "lists", "dicts", "arrays", "scalars"])
+def test_uniform_outputs_are_encoded_as_leaf_by_leaf(outputs, seen, monkeypatch):
+    layout = fit_layout([(seen, len(seen)), (["other"], 1)])
+    at_once = layout.encode(outputs, len(outputs))
+    monkeypatch.setattr(outcomes, "uniform_numbers", lambda outputs: None)
+    np.testing.assert_array_equal(at_once, layout.encode(outputs, len(outputs)))
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        [],
+        [[], []],
+        [1.0, "a"],
+        [[1.0], [1.0, 2.0]],
+        [[1.0], 1.0],
+        [[1.0, [2.0]], [1.0, [2.0]]],
+        [{"a": 1}, {"b": 1}],
+        [10**400],
+        [np.float32(1)],
+        [np.ones(2), np.ones(3)],
+        [np.ones(2), np.ones(2, np.float32)],
+        [np.array(["a"])],
+        [np.zeros((2, 0))],
+        [np.ones(1), [1.0]],
+    ],
+)
+def test_outputs_of_other_forms_are_not_uniform(outputs):
+    assert uniform_numbers(outputs) is None
