@@ -476,6 +476,8 @@ def test_the_quick_report(paper: SimpleNamespace, tmp_path: Path, capsys: pytest
     page_is_whole_and_loads_nothing(html, page)
     every_printed_cell_appears(paper, text, page)
     assert f"written to {path}" in text
+    assert text.splitlines()[1].startswith("LAYOUT ONLY")
+    assert "LAYOUT ONLY" in html
 
 
 def page_is_whole_and_loads_nothing(html: str, page: Page) -> None:
