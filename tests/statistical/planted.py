@@ -199,6 +199,27 @@ def sparse_shift(rng):
     return reference, canary, lambda rows: np.clip(rows[:, [7, 50, 93]], 0, 1).sum(axis=1) > 1.5
 
 
+def remainder(rng):
+    """Whole noise on values that are not whole: their fractions stay."""
+    sides = [np.floor(1e5 * rng.normal(size=(H, 1))) + fraction for fraction in (0.25, 0.6)]
+    return *sides, lambda rows: np.abs(rows[:, 0] % 1 - 0.6) < 1e-6
+
+
+def short_seed(rng):
+    """Three hundred outputs of each side, all different, in no order."""
+    values = np.random.default_rng(0).normal(size=(600, 1))
+    sides = [values[side::2][rng.integers(0, 300, H)] for side in (0, 1)]
+    return *sides, lambda rows: np.isin(rows[:, 0], values[1::2, 0])
+
+
+def exact_relation(rng):
+    """Six coordinates that add up to nothing on the reference."""
+    sides = [rng.normal(size=(H, 6)) for _ in range(2)]
+    sides[0][:, 5] = 0.05 * rng.normal(size=H) - sides[0][:, :5].sum(axis=1)
+    sides[1][:, 5] *= np.sqrt(5.0)
+    return *sides, lambda rows: np.abs(rows.sum(axis=1)) < 0.2
+
+
 PLANTED = [
     threshold,
     two_sided,
@@ -223,4 +244,7 @@ PLANTED = [
     anywhere,
     twice,
     sparse_shift,
+    remainder,
+    short_seed,
+    exact_relation,
 ]

@@ -15,6 +15,7 @@ from pytest_snapaudit.engine.attacks.choice import choose_event
 from pytest_snapaudit.engine.attacks.moments import ColumnMoments
 from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.estimators import gaussian_delta
 from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
 from pytest_snapaudit.engine.outcomes import fit_layout
 from statistical.mechanisms import binomial_point
@@ -63,6 +64,27 @@ def test_and_on_the_mixture_nothing_is_certified(plant):
         for i in range(audits)
     ]
     assert sum(bound > 0 for bound in bounds) <= binomial_point(audits, 0.05)
+
+
+def seeded(tables):
+    """A generator with a short seed: 9,000 outputs of three coordinates, in no order, on either side."""
+    rows = np.random.default_rng(0).normal(size=(2, 9_000, 3))
+    return from_sampler(lambda side, n, rng: rows[tables[side]][rng.integers(0, 9_000, n)], name="seeded")
+
+
+def test_rows_from_a_short_seed_are_told_apart_one_by_one():
+    result = audit(seeded((0, 1)), (0, 1), PrivacyClaim(3.0), n_trials=100_000)
+    assert result.violated
+    assert "values seen of the whole output" in result.attack
+
+
+def test_and_with_the_same_table_on_both_sides_nothing_is_certified():
+    bounds = [
+        audit(seeded((0, 0)), (0, 1), PrivacyClaim(0.2), confidence=0.95, n_trials=20_000, seed=(6, i))
+        for i in range(AUDITS_OF_WIDE_OUTPUTS)
+    ]
+    above = sum(result.epsilon_lower > 0 for result in bounds)
+    assert above <= binomial_point(AUDITS_OF_WIDE_OUTPUTS, 0.05)
 
 
 def test_the_time_of_equal_calls_certifies_nothing_on_a_drifting_clock(monkeypatch):
@@ -130,3 +152,33 @@ def test_and_on_equal_laws_nothing_is_certified():
         for i in range(AUDITS_OF_WIDE_OUTPUTS)
     ]
     assert sum(bound > 0 for bound in bounds) <= binomial_point(AUDITS_OF_WIDE_OUTPUTS, 0.05)
+
+
+F4 = np.float32
+
+
+def a_third_in_short_floats(side, n, rng):
+    return ((rng.normal(0, 3, (n, 2)).astype(F4) + F4(3 * side) * F4([1, 0])) / F4(3)).astype(np.float64)
+
+
+def short_floats_without_their_mean(side, n, rng):
+    return (rng.standard_normal(n, dtype=F4) + F4(128 + side)).astype(np.float64) - 128.3
+
+
+def half_precision(side, n, rng):
+    return (rng.standard_normal(n, dtype=F4) + F4(side)).astype(np.float16)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [a_third_in_short_floats, short_floats_without_their_mean, half_precision],
+    ids=lambda law: law.__name__,
+)
+def test_the_spacing_of_short_floats_is_no_lattice_and_no_set_of_values(law):
+    """Gaussian noise for (ε, δ) = (1, 0.127), tight: rounding gives nothing away unless low bits are asked for."""
+    claim = PrivacyClaim(1.0, float(gaussian_delta(1.0, 1.0)))
+    bounds = [
+        audit(from_sampler(law), (0, 1), claim, confidence=0.95, n_trials=20_000, seed=(7, i)).epsilon_lower
+        for i in range(AUDITS_OF_WIDE_OUTPUTS)
+    ]
+    assert sum(bound > 1.0 for bound in bounds) <= binomial_point(AUDITS_OF_WIDE_OUTPUTS, 0.05)

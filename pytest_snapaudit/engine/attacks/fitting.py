@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pytest_snapaudit.engine.attacks.event import WIDE, evaluate
+from pytest_snapaudit.engine.attacks.lattice import fit_remainders, short_floats
 from pytest_snapaudit.engine.attacks.ranking import (
     related_pairs,
     standard_scores,
@@ -28,6 +29,8 @@ from pytest_snapaudit.engine.attacks.scores import (
     Score,
     finite,
 )
+from pytest_snapaudit.engine.attacks.seen import SeenValues, fit_seen_values, repeats
+from pytest_snapaudit.engine.attacks.spreads import fit_directions
 from pytest_snapaudit.engine.attacks.structure import FromMedian, Granularity, HowOften, Ratio
 from pytest_snapaudit.engine.outcomes import Layout, Rows
 
@@ -151,6 +154,8 @@ def refit(score: Score, reference: Rows, canary: Rows) -> Score:
     if isinstance(score, LogRatio):
         cap = 6.0 if score.bins > _COARSE_BINS else 3.0
         return fit_log_ratio(score.base, reference, canary, bins=score.bins, cap=cap) or score
+    if isinstance(score, SeenValues):
+        return fit_seen_values(score.base, reference, canary)
     if isinstance(score, NaiveBayes):
         ratios = [refit(ratio, reference, canary) for ratio in score.ratios]
         return NaiveBayes(tuple(ratio for ratio in ratios if isinstance(ratio, LogRatio)))
@@ -203,12 +208,17 @@ def candidate_scores(
     if missing:
         scores.append(MissingPattern(missing, layout))
     scores += _granularities(columns[:3], reference, canary)
+    for j in varying[:WIDE]:
+        scores += fit_remainders(int(j), layout, reference, canary)
+    if not any(short_floats(a[:_FEW_ROWS, j]) for j in varying):  # whose repeats come from their spacing
+        scores += _seen_values(RowKey() if len(varying) > 1 else columns[0], reference, canary)
     if len(varying) > 1:
         scores += _joint_scores(reference, canary, a, b, ranked, layout)
         if len(ratios) < len(varying):
             scores += _sum_of_ratios(columns, reference, canary)
     if 1 < len(varying) <= _PAIRED:
         scores += _relations(reference, canary, a, b, varying, layout)
+        scores += fit_directions(a, b, varying)
     if "low-bit" in side_channels:
         scores += [LowestSetBit(int(j), layout, w) for j in top for w in (np.inf, 1.0, 0.25)]
     return scores
@@ -253,6 +263,15 @@ def _granularities(columns: list[Coordinate], reference: Rows, canary: Rows) -> 
         for score in scores
         if len({*score(reference[:_WIDE_SAMPLE]), *score(canary[:_WIDE_SAMPLE])}) > 1
     ]
+
+
+def _seen_values(base: Score, reference: Rows, canary: Rows) -> list[Score]:
+    """Every value by itself, where there are more of them than cells of a histogram, and some occur again."""
+    cells = 4 * (_KEY_BINS if isinstance(base, RowKey) else 64)
+    if not any(repeats(base, rows[:_KEYED_ROWS]) for rows in (reference, canary)):
+        return []
+    seen = fit_seen_values(base, reference, canary)
+    return [seen] if len(seen.values) > cells else []
 
 
 def _takes_many_values(rows: Rows, column: int) -> bool:
