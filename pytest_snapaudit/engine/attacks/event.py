@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from pytest_snapaudit.engine.attacks.scores import MISSING, Score
+from pytest_snapaudit.engine.attacks.scores import MISSING, Score, interval
 from pytest_snapaudit.engine.outcomes import Rows
 
 
@@ -38,20 +38,22 @@ class Event:
 
     Attributes:
         score: (n, d) outputs to (n,) scores.
-        op: ``"<="``, ``">"`` or ``"=="``.
-        threshold: in units of the score.
+        op: ``"<="``, ``">"``, ``"=="``, or ``"in"`` for an interval, open below.
+        threshold: in units of the score; of an interval the lower end.
         likelier_on: the side on which the event is likelier: 0 the reference, 1 the canary.
         p, q: rates on the likelier and the other side, as seen in tuning.
         tuned_on: tuning trials per side behind ``p`` and ``q``.
+        upper: of an interval the upper end, which belongs to it.
     """
 
     score: Score
-    op: Literal["<=", ">", "=="]
+    op: Literal["<=", ">", "==", "in"]
     threshold: float
     likelier_on: int
     p: float
     q: float
     tuned_on: int
+    upper: float = np.inf
 
     def hits(self, rows: Rows) -> NDArray[np.bool_]:
         """Which outputs are in the event."""
@@ -63,9 +65,13 @@ class Event:
             return np.asarray(scores <= self.threshold)
         if self.op == ">":
             return np.asarray(scores > self.threshold)
+        if self.op == "in":
+            return np.asarray((scores > self.threshold) & (scores <= self.upper))
         return np.asarray(scores == self.threshold)
 
     def describe(self) -> str:
         """The event in words, with the side on which it is likelier."""
         side = "canary" if self.likelier_on else "reference"
+        if self.op == "in":
+            return f"{self.score.name} in {interval(self.threshold, self.upper)}, likelier on the {side}"
         return f"{self.score.describe(self.op, self.threshold)}, likelier on the {side}"

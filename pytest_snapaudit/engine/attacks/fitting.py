@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from pytest_snapaudit.engine.attacks.event import WIDE, evaluate
 from pytest_snapaudit.engine.attacks.lattice import fit_remainders, short_floats
 from pytest_snapaudit.engine.attacks.ranking import (
+    copying_pairs,
     related_pairs,
     standard_scores,
     telling_columns,
@@ -324,7 +325,7 @@ def _relations(
     reference: Rows, canary: Rows, a: Rows, b: Rows, varying: NDArray[np.intp], layout: Layout
 ) -> list[Score]:
     """Scores of coordinates relative to others."""
-    pairs = related_pairs(a, b, varying, 4)
+    pairs = list(dict.fromkeys([*copying_pairs(a, b, varying, 2), *related_pairs(a, b, varying, 4)]))
     scores: list[Score] = [Ratio(i, j, layout) for i, j in pairs if _takes_many_values(reference, i)]
     if len(varying) <= _MAX_DIFFERENCES:
         pairs = list(dict.fromkeys([*((int(i), int(j)) for i in varying for j in varying if j < i), *pairs]))

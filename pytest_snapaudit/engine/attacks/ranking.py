@@ -12,6 +12,9 @@ _ROWS = 2_000
 
 _CELLS = 200_000
 
+_COPYING, _CLEARLY_APART = 16, 6.0
+"""Columns whose differences are all looked at, and standard errors that their densities must be apart somewhere."""
+
 
 def standard_scores(reference: Rows, canary: Rows) -> NDArray[np.float64]:
     """(d,) how many standard errors apart the two sides' column means are."""
@@ -64,6 +67,36 @@ def related_pairs(
             if values[i] > least:
                 pairs.append((int(varying[upper[1][i]]), int(varying[upper[0][i]])))
     return list(dict.fromkeys(pairs))
+
+
+def copying_pairs(
+    reference: Rows, canary: Rows, varying: NDArray[np.intp], each: int
+) -> list[tuple[int, int]]:
+    """Pairs of columns whose difference is near one value clearly more often on one side; of few columns only.
+
+    Args:
+        reference, canary: (n, d) finite tuning outputs.
+        varying: indices of the columns that vary.
+        each: pairs at most.
+    """
+    if not 2 < len(varying) <= _COPYING:
+        return []
+    sides = [rows[: 2 * _ROWS][:, varying].astype(np.float64) for rows in (reference, canary)]
+    spread = np.median(np.abs(sides[0] - np.median(sides[0], axis=0)), axis=0)
+    found: list[tuple[float, int, int]] = []
+    for i, j in zip(*np.triu_indices(len(varying), 1), strict=True):
+        cell = max(spread[i], spread[j], 1e-300) / 32
+        counts = [
+            np.bincount(
+                np.clip(np.floor((rows[:, j] - rows[:, i]) / cell + 0.5) + 64, 0, 128).astype(np.intp),
+                minlength=129,
+            )[1:-1]
+            for rows in sides
+        ]
+        apart = float((np.abs(counts[1] - counts[0]) / np.sqrt(counts[0] + counts[1] + 1.0)).max())
+        if apart > _CLEARLY_APART:
+            found.append((apart, int(varying[j]), int(varying[i])))
+    return [(first, second) for _, first, second in sorted(found, reverse=True)[:each]]
 
 
 def _correlations(rows: Rows) -> NDArray[np.float64]:

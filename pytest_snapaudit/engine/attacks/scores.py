@@ -262,14 +262,15 @@ class LogRatio(Score):
         edges = np.concatenate([[-np.inf], self.cuts, [np.inf]])
         changes = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]]).astype(int)))
         ranges = [
-            _range_in_words(float(edges[start]), float(edges[end]))
+            interval(float(edges[start]), float(edges[end]))
             for start, end in zip(changes[::2], changes[1::2], strict=True)
         ]
         shown = " or ".join(ranges[:3])
         return shown if len(ranges) <= 3 else f"{shown} or {len(ranges) - 3} more intervals"
 
 
-def _range_in_words(above: float, most: float) -> str:
+def interval(above: float, most: float) -> str:
+    """An interval that is open below, in words; one that holds a single number as that number."""
     if above == math.nextafter(most, -math.inf):
         return f"{{{_edge(most)}}}"
     return f"({'-inf' if above == MISSING else _edge(above)}, {_edge(most)}]"

@@ -21,9 +21,15 @@ _MAX_ATOMS, _FEW = 60, 5
 _MAX_UNEQUAL, _UNEQUAL = 20, 3.0
 """Rare values are tried where the sides have seen numbers of them this many standard errors apart."""
 
-_PENALTY_LEVEL = 0.1
-_GAUSSIAN_PENALTY_LEVEL = 0.001
-"""In the tails of a Gaussian trade-off a small error of a rate is a large one of μ: one in ten for all thresholds."""
+_WINDOW_CELLS, _LEAST_ROWS = 4_096, 2_000
+"""Windows end at so many ranks of the pooled scores; they are tried from so many tuning trials per side on."""
+
+_WINDOW_ERRORS = 4.0
+"""Standard errors of a window's log-ratio that count against it, since the best of thousands is looked at."""
+
+_ERRORS, _GAUSSIAN_ERRORS = float(-ndtri(0.1)), float(-ndtri(0.001))
+"""Standard errors that tuning rates are shrunk by. In the tails of a Gaussian trade-off a small error of a rate is a
+large one of μ, so there the level is one in ten for all thresholds together."""
 
 _EXCESS = 4.1
 _BEYOND_THE_CLAIM = 1e6
@@ -86,12 +92,46 @@ def _atoms(
     return np.unique(pooled[starts[np.concatenate([heaviest, rare])]])
 
 
+def _windows(
+    pooled: NDArray[np.float64], a: NDArray[np.float64], b: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Intervals in which one side is clearly denser: for every width, in ranks, the best one of either side.
+
+    A bump in one density is lost among the cells of a histogram if it is narrow, and behind every threshold.
+
+    Returns:
+        (k, 2) ends, the lower one outside.
+    """
+    step = -(-len(pooled) // _WINDOW_CELLS)
+    ends = np.unique(pooled[step - 1 :: step])
+    if len(a) < _LEAST_ROWS or len(ends) < _WINDOW_CELLS // 4:
+        return np.empty((0, 2))
+    cumulated = [np.searchsorted(side, ends, side="right") for side in (a, b)]
+    found = []
+    width = 2
+    while width < len(ends) // 4:
+        inside = [(counts[width:] - counts[:-width])[:: max(width // 4, 1)] + 0.5 for counts in cumulated]
+        error = _WINDOW_ERRORS * np.sqrt(1.0 / inside[0] + 1.0 / inside[1])
+        ratio = np.log(inside[1] / inside[0])
+        for lower_bound in (ratio - error, -ratio - error):
+            at = int(np.argmax(lower_bound))
+            if lower_bound[at] > 0:
+                start = at * max(width // 4, 1)
+                found.append((ends[start], ends[start + width]))
+        width *= 2
+    return np.array(found).reshape(-1, 2)
+
+
 def _counts(
-    ordered: NDArray[np.float64], thresholds: NDArray[np.float64], atoms: NDArray[np.float64]
+    ordered: NDArray[np.float64],
+    thresholds: NDArray[np.float64],
+    atoms: NDArray[np.float64],
+    windows: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     below = np.searchsorted(ordered, thresholds, side="right")
     at = np.searchsorted(ordered, atoms, side="right") - np.searchsorted(ordered, atoms, side="left")
-    return np.concatenate([below, len(ordered) - below, at]).astype(np.float64)
+    within = np.diff(np.searchsorted(ordered, windows, side="right"), axis=1)[:, 0]
+    return np.concatenate([below, len(ordered) - below, at, within]).astype(np.float64)
 
 
 @dataclass(frozen=True)
@@ -150,28 +190,36 @@ def best_event_of_scores(
     h = len(reference)
     a, b = np.sort(reference), np.sort(canary)
     pooled = np.sort(np.concatenate([a, b]), kind="stable")
-    thresholds, atoms = _thresholds(pooled), _atoms(pooled, a, b)
-    counts = _counts(a, thresholds, atoms), _counts(b, thresholds, atoms)
+    thresholds, atoms, windows = _thresholds(pooled), _atoms(pooled, a, b), _windows(pooled, a, b)
+    counts = _counts(a, thresholds, atoms, windows), _counts(b, thresholds, atoms, windows)
     k_p, k_q = np.concatenate(counts), np.concatenate(counts[::-1])
-    value = _penalised_value(k_p, k_q, h, goal)
+    errors = np.full(len(counts[0]), _GAUSSIAN_ERRORS if goal.gaussian else _ERRORS)
+    errors[len(errors) - len(windows) :] = _WINDOW_ERRORS
+    value = _penalised_value(k_p, k_q, h, goal, np.tile(errors, 2))
     best = int(np.argmax(value))
     if not value[best] > -np.inf:
         return None
     side, at = divmod(best, len(counts[0]))
-    op, threshold = _event_at(at, thresholds, atoms)
-    event = Event(score, op, threshold, side, float(k_p[best] / h), float(k_q[best] / h), h)
+    op, threshold, upper = _event_at(at, thresholds, atoms, windows)
+    event = Event(score, op, threshold, side, float(k_p[best] / h), float(k_q[best] / h), h, upper)
     return RatedEvent(float(value[best]), event)
 
 
 def _penalised_value(
-    k_p: NDArray[np.float64], k_q: NDArray[np.float64], h: int, goal: Goal
+    k_p: NDArray[np.float64],
+    k_q: NDArray[np.float64],
+    h: int,
+    goal: Goal,
+    errors: NDArray[np.float64],
 ) -> NDArray[np.float64]:
+    """The bounds to be expected of each event, its rates first shrunk by so many standard errors."""
     n, alpha = goal.n_certify, goal.alpha
     if goal.gaussian:
-        p, q = _bounds_near_one(k_p, k_q, h, _GAUSSIAN_PENALTY_LEVEL, _GAUSSIAN_PENALTY_LEVEL)
-        p, q = _bounds_near_one(np.floor(p * n), np.ceil(q * n), n, alpha / 2, alpha / 2)
+        p, q = _bounds_near_one(k_p, k_q, h, errors, errors)
+        z = float(-ndtri(alpha / 2))
+        p, q = _bounds_near_one(np.floor(p * n), np.ceil(q * n), n, z, z)
         return np.where(p > q, ndtri(p) - ndtri(q), -np.inf)
-    p, q = approximate_rate_bounds(k_p, k_q, h, _PENALTY_LEVEL, _PENALTY_LEVEL)
+    p, q = _rate_bounds(k_p, k_q, h, errors, errors)
     p_lower, q_upper = approximate_rate_bounds(np.floor(p * n), np.ceil(q * n), n, alpha / 3, 2 * alpha / 3)
     excess = p_lower - goal.delta
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -183,11 +231,15 @@ def _penalised_value(
 
 
 def _bounds_near_one(
-    k_p: NDArray[np.float64], k_q: NDArray[np.float64], n: float, alpha_p: float, alpha_q: float
+    k_p: NDArray[np.float64],
+    k_q: NDArray[np.float64],
+    n: float,
+    z_p: float | NDArray[np.float64],
+    z_q: float | NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """As :func:`approximate_rate_bounds`, as good for rates near 1 as for rates near 0: by their complements."""
-    p, q = approximate_rate_bounds(k_p, k_q, n, alpha_p, alpha_q)
-    beyond_q, beyond_p = approximate_rate_bounds(n - k_q, n - k_p, n, alpha_q, alpha_p)
+    """As :func:`_rate_bounds`, as good for rates near 1 as for rates near 0: by their complements."""
+    p, q = _rate_bounds(k_p, k_q, n, z_p, z_q)
+    beyond_q, beyond_p = _rate_bounds(n - k_q, n - k_p, n, z_q, z_p)
     return np.where(2 * k_p > n, 1.0 - beyond_p, p), np.where(2 * k_q > n, 1.0 - beyond_q, q)
 
 
@@ -206,11 +258,15 @@ def _rates_less_an_excess(
 
 
 def _event_at(
-    at: int, thresholds: NDArray[np.float64], atoms: NDArray[np.float64]
-) -> tuple[Literal["<=", ">", "=="], float]:
+    at: int, thresholds: NDArray[np.float64], atoms: NDArray[np.float64], windows: NDArray[np.float64]
+) -> tuple[Literal["<=", ">", "==", "in"], float, float]:
+    """Comparison, threshold and upper end of the event of one index in :func:`_counts`."""
     m = len(thresholds)
     if at < m:
-        return "<=", float(thresholds[at])
+        return "<=", float(thresholds[at]), np.inf
     if at < 2 * m:
-        return ">", float(thresholds[at - m])
-    return "==", float(atoms[at - 2 * m])
+        return ">", float(thresholds[at - m]), np.inf
+    if at < 2 * m + len(atoms):
+        return "==", float(atoms[at - 2 * m]), np.inf
+    lower, upper = windows[at - 2 * m - len(atoms)].tolist()
+    return "in", lower, upper
