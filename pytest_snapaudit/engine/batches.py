@@ -41,7 +41,8 @@ def as_batch(raw: Any, n: int) -> Any:
     if isinstance(raw, Mapping):
         return _columns_of(raw, n)
     if isinstance(raw, tuple) and raw and all(_is_column(part, n) for part in raw):
-        return Columns(dict(enumerate(map(np.asarray, raw))), named=False)
+        return Columns({i: np.asarray(_unmasked(part)) for i, part in enumerate(raw)}, named=False)
+    raw = _unmasked(raw)
     if hasattr(raw, "detach") and hasattr(raw, "cpu"):
         raw = raw.detach().cpu().numpy()
     if isinstance(raw, list | tuple):
@@ -71,7 +72,14 @@ def _columns_of(raw: Mapping[Any, Any], n: int) -> Columns:
         kinds = {key: _what(part) for key, part in parts.items()}
         msg = f"a dict of outputs must hold arrays of length {n}, one entry per output, got {kinds}."
         raise MechanismError(msg)
-    return Columns(parts, named=True)
+    return Columns({key: _unmasked(part) for key, part in parts.items()}, named=True)
+
+
+def _unmasked(raw: Any) -> Any:
+    """A masked array of numbers with NaN where it is masked; anything else as it is."""
+    if isinstance(raw, np.ma.MaskedArray) and raw.dtype.kind in "biuf":
+        return np.asarray(np.ma.filled(raw.astype(np.float64), np.nan))
+    return raw
 
 
 def _what(part: Any) -> str:

@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import math
 import pathlib
+import re
 import textwrap
 import uuid
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -23,9 +24,12 @@ KINDS = {"number": 0.0, "nan": 1.0, "infinity": 2.0, "none": 3.0, "missing": 4.0
 KIND_WORDS = {0.0: "a number", 1.0: "NaN", 2.0: "infinite", 3.0: "None", 4.0: "missing", 5.0: "a label"}
 """The same kinds, in words."""
 
-_MESSAGE_WIDTH = 100
+_MESSAGE_WIDTH, _LONGEST_MESSAGE = 100, 1_000
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 _SIMPLE = frozenset({float, int, bool, str, type(None)})
-_Printable = datetime.date | datetime.time | datetime.timedelta | uuid.UUID | pathlib.PurePath
+_Moment = datetime.date | datetime.time | datetime.timedelta
+_Printable = _Moment | uuid.UUID | pathlib.PurePath
+_EPOCH = datetime.datetime(1970, 1, 1)
 
 
 def label_code(text: str) -> float:
@@ -39,16 +43,19 @@ def exception_kind(raised: BaseException) -> float:
     return 16.0 + label_code(f"exception {type(raised).__name__}")
 
 
+def message_of(raised: BaseException) -> str:
+    """What an exception says, without addresses in memory, which are those of a process and not of the output."""
+    try:
+        return _ADDRESS.sub("0x", str(raised))[:_LONGEST_MESSAGE]
+    except Exception:  # a message that cannot be read says nothing
+        return ""
+
+
 def kind_text(atom: Any) -> str:
     """The type of an atom in words; an exception with the beginning of its message."""
     name = type(atom).__name__
-    if not isinstance(atom, BaseException):
-        return name
-    try:
-        message = textwrap.shorten(str(atom), _MESSAGE_WIDTH, placeholder="...")
-    except Exception:  # a message that cannot be read says nothing
-        return name
-    return f"{name}: {message}" if message else name
+    message = message_of(atom) if isinstance(atom, BaseException) else ""
+    return f"{name}: {textwrap.shorten(message, _MESSAGE_WIDTH, placeholder='...')}" if message else name
 
 
 def leaves(output: Any, path: str = "") -> Iterator[tuple[str, float, float]]:
@@ -66,6 +73,8 @@ def atoms(output: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         output = plain(output)
     if isinstance(output, Real | str | bytes | bytearray | BaseException | enum.Enum) or output is None:
         yield path, output
+        if isinstance(output, BaseException) and (message := message_of(output)):
+            yield f"{path}.message", message
     elif isinstance(output, complex):
         yield from ((f"{path}.real", output.real), (f"{path}.imag", output.imag))
     elif isinstance(output, Mapping | Set):
@@ -138,7 +147,7 @@ def label_text(atom: Any) -> str | None:
         return str(atom)
     if isinstance(atom, bytes | bytearray):
         return bytes(atom).hex()
-    if atom is None or isinstance(atom, BaseException | Real):
+    if atom is None or isinstance(atom, BaseException | Real | _Moment):
         return None
     if isinstance(atom, enum.Enum):
         return f"{type(atom).__name__}.{atom.name}"
@@ -156,6 +165,17 @@ def is_opaque(output: Any) -> bool:
     return not known and _as_number(parts[0]) is None
 
 
+def _seconds(moment: _Moment) -> float:
+    """A time as seconds, a date as days: numbers whose order is theirs."""
+    if isinstance(moment, datetime.timedelta):
+        return moment.total_seconds()
+    if isinstance(moment, datetime.datetime):
+        return moment.timestamp() if moment.tzinfo is not None else (moment - _EPOCH).total_seconds()
+    if isinstance(moment, datetime.date):
+        return float(moment.toordinal())
+    return 3600.0 * moment.hour + 60.0 * moment.minute + moment.second + 1e-6 * moment.microsecond
+
+
 def _as_number(atom: Any) -> float | None:
     if not hasattr(atom, "__float__"):
         return None
@@ -169,8 +189,11 @@ def _as_number(atom: Any) -> float | None:
 
 def encoded(atom: Any) -> tuple[float, float]:
     """An atom as (value, kind code)."""
+    number: float | None
     if isinstance(atom, float | int):
         number = _as_number(atom)
+    elif isinstance(atom, _Moment):
+        number = _seconds(atom)
     elif atom is None:
         return np.nan, KINDS["none"]
     elif isinstance(atom, BaseException):

@@ -83,6 +83,9 @@ class Layout:
         if isinstance(batch, Raised):
             return self._with_kind(np.full((n, self.width), np.nan), exception_kind(batch.exception))
         if not is_numeric(batch):
+            many = _many_numbers(batch)
+            if many is not None and many[1].shape[1] == self.width:
+                return self._with_kind(many[1], _form_code_of(self.parts))
             return self._encode_unexpected(batch, n)
         return self._encode_parts(numeric_parts(batch, n), n)
 
@@ -194,6 +197,10 @@ def fit_layout(batches: list[tuple[Any, int]]) -> Layout:
     arrays = all(isinstance(batch, Raised) or is_numeric(batch) for batch, _ in checked)
     if arrays and not any(_are_texts(batch) for batch, _ in checked):
         return _array_layout(checked)
+    many = [_many_numbers(batch) for batch, _ in checked]
+    if all(side is not None and side[0] == (many[0] or ((),))[0] for side in many):
+        columns = (many[0] or ((),))[0]
+        return Layout(False, columns, parts=(("", len(columns)),))
     paths: Counter[str] = Counter()
     labels: dict[float, str] = {}
     kinds: dict[float, str] = {}
@@ -220,6 +227,15 @@ def fit_layout(batches: list[tuple[Any, int]]) -> Layout:
         kinds=tuple(sorted(kinds.items())),
         texts=texts,
     )
+
+
+def _many_numbers(batch: Any) -> tuple[tuple[str, ...], Rows] | None:
+    """Names and values of uniform outputs with more numbers than leaves are read one by one."""
+    uniform = uniform_numbers(batch) if isinstance(batch, list) else None
+    if uniform is None or len(uniform[0]) <= _MAX_PATHS:
+        return None
+    kept = [j for j, path in enumerate(uniform[0]) if not path.endswith(("()", "{}"))]
+    return tuple(_readable(uniform[0][j]) for j in kept), uniform[1][:, kept]
 
 
 def _text_readers(

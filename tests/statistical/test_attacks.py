@@ -87,6 +87,40 @@ def test_and_with_the_same_table_on_both_sides_nothing_is_certified():
     assert above <= binomial_point(AUDITS_OF_WIDE_OUTPUTS, 0.05)
 
 
+def bump(side, n, rng):
+    """One output in 50 of the canary falls into an interval of a thousandth."""
+    values = rng.random(n)
+    values[rng.random(n) < 0.02 * side] = 0.3
+    return values + 0.001 * rng.random(n)
+
+
+def copied(side, n, rng):
+    """One of twelve coordinates repeats another, nearly, in one output of twelve of the canary."""
+    rows = rng.normal(size=(n, 12))
+    copies = rng.random(n) < side / 12
+    rows[copies, 10] = rows[copies, 3] + 0.01 * rng.normal(size=np.count_nonzero(copies))
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("law", "words"), [(bump, "output in ("), (copied, "coordinate 10 minus coordinate 3 in (")]
+)
+def test_a_narrow_window_is_found_with_more_trials(law, words):
+    result = audit(from_sampler(law), (0, 1), PrivacyClaim(1.0, 1e-3), n_trials=100_000, seed=5)
+    assert result.violated
+    assert words in result.attack
+
+
+@pytest.mark.parametrize("law", [bump, copied])
+def test_and_no_window_where_both_sides_have_the_bump(law):
+    null = from_sampler(lambda side, n, rng: law(1, n, rng), name="null")
+    bounds = [
+        audit(null, (0, 1), PrivacyClaim(0.2), confidence=0.95, n_trials=20_000, seed=(8, i)).epsilon_lower
+        for i in range(AUDITS_OF_WIDE_OUTPUTS)
+    ]
+    assert sum(bound > 0 for bound in bounds) <= binomial_point(AUDITS_OF_WIDE_OUTPUTS, 0.05)
+
+
 def test_the_time_of_equal_calls_certifies_nothing_on_a_drifting_clock(monkeypatch):
     """The machine runs at half its speed half of the time, which is no difference between the sides."""
     now, calls = [0.0], [0]

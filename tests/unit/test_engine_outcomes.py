@@ -8,6 +8,7 @@ import decimal
 import enum
 import fractions
 import math
+import uuid
 from collections import namedtuple
 from typing import Any
 
@@ -116,8 +117,13 @@ def one(output: Any) -> dict[str, tuple[float, float]]:
         (b"\x01\xff", label_code("01ff"), LABEL),
         (bytearray(b"\x01\xff"), label_code("01ff"), LABEL),
         (Answer.YES, label_code("Answer.YES"), LABEL),
-        (datetime.date(2020, 1, 2), label_code("2020-01-02"), LABEL),
-        (np.datetime64("2020-01-02"), label_code("2020-01-02"), LABEL),
+        (datetime.date(2020, 1, 2), datetime.date(2020, 1, 2).toordinal(), NUMBER),
+        (np.datetime64("2020-01-02"), datetime.date(2020, 1, 2).toordinal(), NUMBER),
+        (datetime.datetime(1970, 1, 2), 86_400.0, NUMBER),
+        (datetime.datetime(1970, 1, 2, tzinfo=datetime.UTC), 86_400.0, NUMBER),
+        (datetime.timedelta(minutes=-1), -60.0, NUMBER),
+        (datetime.time(1, 2, 3, 500_000), 3723.5, NUMBER),
+        (uuid.UUID(int=1), label_code(str(uuid.UUID(int=1))), LABEL),
         (Opaque(), label_code("Opaque"), LABEL),
         (decimal.Decimal("sNaN"), label_code("Decimal"), LABEL),
     ],
@@ -134,7 +140,7 @@ def test_a_simple_output_is_one_leaf(output, value, kind):
         (decimal.Decimal("nan"), NAN),
         (None, NONE),
         (np.array(None), NONE),
-        (ValueError("x"), exception_kind(ValueError())),
+        (ValueError(), exception_kind(ValueError())),
         (KeyboardInterrupt(), exception_kind(KeyboardInterrupt())),
     ],
 )
@@ -142,6 +148,15 @@ def test_a_simple_output_without_a_value_has_a_kind(output, kind):
     ((path, value, found),) = leaves(output)
     assert (path, found) == ("", kind)
     assert math.isnan(value)
+
+
+def test_the_message_of_an_exception_is_a_label_of_its_own():
+    raised = ValueError("row 17 of <Table at 0x7f00aa> is too large")
+    message = "row 17 of <Table at 0x> is too large"
+    assert one(raised) == {
+        "": (pytest.approx(math.nan, nan_ok=True), exception_kind(raised)),
+        ".message": (label_code(message), LABEL),
+    }
 
 
 def test_kinds_and_codes_are_told_apart():
@@ -566,3 +581,35 @@ def test_uniform_outputs_are_encoded_as_leaf_by_leaf(outputs, seen, monkeypatch)
 )
 def test_outputs_of_other_forms_are_not_uniform(outputs):
     assert uniform_numbers(outputs) is None
+
+
+def test_a_message_that_tells_of_the_data_is_found():
+    def refusing(data: list[int]) -> float:
+        if np.random.random() < 0.3:
+            raise ValueError(f"row {data[0]} exceeds the bound")
+        return float(np.random.normal())
+
+    result = audit(from_callable(refusing), ([17], [42]), PrivacyClaim(1.0), n_trials=2_000)
+    assert result.violated
+    assert "message" in result.attack
+
+
+def test_masked_entries_are_missing():
+    masked = np.ma.MaskedArray([1, 2, 3], mask=[False, True, False])
+    for raw in (masked, {"a": masked}, (masked,)):
+        layout = fit_layout([(raw, 3), (raw, 3)])
+        np.testing.assert_array_equal(layout.encode(raw, 3)[:, 0], [1.0, math.nan, 3.0])
+
+
+@pytest.mark.parametrize(
+    "form", [list, tuple, lambda row: dict(enumerate(row))], ids=["list", "tuple", "dict"]
+)
+def test_more_numbers_than_leaves_are_read_as_an_array(form):
+    rows = np.arange(6 * 300.0).reshape(6, 300)
+    outputs = [form(row.tolist()) for row in rows]
+    layout = fit_layout([(outputs, 6), (outputs, 6)])
+    assert layout.columns[299] == "output[299]"
+    np.testing.assert_array_equal(layout.encode(outputs, 6), rows)
+    odd = layout.encode([*outputs[:5], ValueError("late")], 6)
+    assert odd.shape == (6, 300)
+    assert np.isnan(odd[5]).all()

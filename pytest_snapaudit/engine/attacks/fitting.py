@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from pytest_snapaudit.engine.attacks.categories import ByCategory, fit_by_category, refit_by_category
 from pytest_snapaudit.engine.attacks.event import WIDE, evaluate
 from pytest_snapaudit.engine.attacks.lattice import fit_remainders, short_floats
 from pytest_snapaudit.engine.attacks.ranking import (
@@ -155,6 +156,8 @@ def refit(score: Score, reference: Rows, canary: Rows) -> Score:
     if isinstance(score, LogRatio):
         cap = 6.0 if score.bins > _COARSE_BINS else 3.0
         return fit_log_ratio(score.base, reference, canary, bins=score.bins, cap=cap) or score
+    if isinstance(score, ByCategory):
+        return refit_by_category(score, reference, canary)
     if isinstance(score, SeenValues):
         return fit_seen_values(score.base, reference, canary)
     if isinstance(score, NaiveBayes):
@@ -220,6 +223,7 @@ def candidate_scores(
     if 1 < len(varying) <= _PAIRED:
         scores += _relations(reference, canary, a, b, varying, layout)
         scores += fit_directions(a, b, varying)
+        scores += fit_by_category(reference, canary, varying, layout)
     if "low-bit" in side_channels:
         scores += [LowestSetBit(int(j), layout, w) for j in top for w in (np.inf, 1.0, 0.25)]
     return scores
