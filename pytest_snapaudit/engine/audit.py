@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,13 +16,14 @@ from pytest_snapaudit.engine.ceiling import ceiling_of_rows, ceiling_of_trials, 
 from pytest_snapaudit.engine.certificates import static_refusals
 from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.claim_curve import Curve, RefutedPoint, curve_of
+from pytest_snapaudit.engine.datasets import fingerprints, refuse_changed
 from pytest_snapaudit.engine.outcomes import Rows
 from pytest_snapaudit.engine.result import AuditResult, Verdict, ViewResult
 from pytest_snapaudit.engine.rows import RowsOutcome, audit_rows
 from pytest_snapaudit.engine.settings import SCOPES, Settings, read_settings, validate_choice
 from pytest_snapaudit.engine.subject import Subject, resolve_subject
 from pytest_snapaudit.engine.trials import TrialsOutcome, ViewState, audit_trials
-from pytest_snapaudit.engine.wiring import probe
+from pytest_snapaudit.engine.wiring import check_copies, probe
 
 
 def audit(
@@ -118,6 +119,9 @@ def audit(
     )
     diagnostics.declared_norm(subject.mechanism)
     subject, reproducible = probe(subject, settings.entropy)
+    if settings.executor is not None and not isinstance(settings.executor, ThreadPoolExecutor):
+        check_copies(subject, settings.entropy)
+    contents = fingerprints(neighbours)
     if correction in ("auto", "betting") and subject.clean != "rows":
         settings = replace(settings, curve=curve_of(mechanism, claim_curve, claim, subject.name))
     applies = subject.noise is not None and not static_refusals(subject)
@@ -141,6 +145,7 @@ def audit(
         found = _of_rows(audit_rows(subject, settings, shares), subject, settings, shares)
     else:
         found = _of_trials(audit_trials(subject, settings, shares), subject, settings, shares)
+    refuse_changed(subject.name, neighbours, contents)
     result = _result(subject, settings, found, shares, scope, float(confidence), reproducible, started)
     if held > 0 and not result.violated:
         declaration.hold_to_declaration(subject, settings.entropy, held)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -17,13 +19,14 @@ from pytest_snapaudit.engine.simulation import (
     block_tasks,
     draw_raw,
 )
-from pytest_snapaudit.engine.wiring import check_pilot, exceptions_in_words
+from pytest_snapaudit.engine.wiring import check_not_empty, check_pilot, exceptions_in_words
 
 TUNING_BYTES = 10 * 2**20
 """At most this much memory per side and view is kept for tuning."""
 
 _CONFIRMATIONS, _FIRST_CONFIRMATION = 40, 16
 _CONFIRMING_TRIALS = 16
+_SECOND_LOOK = 60
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,7 @@ def draw_pilot(
     for view in dict.fromkeys(views):
         sides = raw[0][view], raw[1][view]
         check_pilot(name, sides, n)
+        check_not_empty(name, sides, n, partial(_many, sources, entropy, view))
         exceptions = exceptions or exceptions_in_words(sides, n)
         layouts[view] = layout = fit_layout([(side, n) for side in sides])
         blocks[view] = [(layout.encode(sides[0], n), layout.encode(sides[1], n))]
@@ -77,6 +81,15 @@ def draw_pilot(
         for view, of_view in blocks.items():
             of_view.append((reference[view], canary[view]))
     return Pilot({view: joined(of_view) for view, of_view in blocks.items()}, layouts, (a, b), exceptions)
+
+
+def _many(sources: tuple[Source, Source], entropy: tuple[int, ...], view: str) -> tuple[tuple[Any, Any], int]:
+    """A block of outputs of both sides, for another look, and its size."""
+    reference, canary = (
+        draw_raw(source, BLOCK, block_generator(entropy, PROBE, side, _SECOND_LOOK))[view]
+        for side, source in enumerate(sources)
+    )
+    return (reference, canary), BLOCK
 
 
 def joined(blocks: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:

@@ -20,6 +20,7 @@ from pytest_snapaudit.engine.clean_stage import (
     same_array,
     verify_determinism,
 )
+from pytest_snapaudit.engine.datasets import refuse_iterators
 from pytest_snapaudit.engine.errors import DeclarationMismatch, VacuousAudit
 from pytest_snapaudit.engine.mechanism import (
     BLACK_BOX,
@@ -218,6 +219,7 @@ def neighbouring_pair(neighbours: Any) -> tuple[Any, Any]:
         msg = f"neighbours must be a (reference, canary) pair of datasets or a SnapshotPair, got {what}."
         raise TypeError(msg)
     reference, canary = neighbours
+    refuse_iterators((reference, canary))
     first, second = digest(reference), digest(canary)
     if reference is canary or (first.exact and second.exact and first.value == second.value):
         msg = (

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -23,9 +25,12 @@ from pytest_snapaudit.engine.simulation import (
     draw_raw,
 )
 from pytest_snapaudit.engine.subject import Subject
+from pytest_snapaudit.engine.uniform import uniform_numbers
 
 _PROBE_TRIALS = 64
 _VARIED = 8
+_SAME_SIZE = 8
+"""Number of the block of draws that is compared with the first of as many."""
 
 
 def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
@@ -33,7 +38,7 @@ def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
 
     Raises:
         MechanismError: a wrong number of rows; the same exception in more than half of the outputs of both
-            sides; NaN everywhere on both sides.
+            sides; outputs without a number.
     """
     try:
         batches = [as_batch(raw, n) for raw in sides]
@@ -49,12 +54,6 @@ def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
             "is called."
         )
         raise MechanismError(msg) from first
-    if all(_all_nan(batch, n) for batch in batches):
-        msg = (
-            f"{name}: every output is NaN or None on both datasets; check how it is called, and that it returns "
-            "its result."
-        )
-        raise MechanismError(msg)
     if all(is_numeric(batch) and _width(batch, n) == 0 for batch in batches):
         msg = f"{name}: the outputs are empty on both datasets; return at least one number per output."
         raise MechanismError(msg)
@@ -62,6 +61,25 @@ def check_pilot(name: str, sides: tuple[Any, Any], n: int) -> None:
         msg = (
             f"{name}: nothing but their type can be told of the outputs, which are {type(batches[0][0]).__name__} "
             "objects; return numbers, labels, arrays, or tuples, dicts or dataclasses of them."
+        )
+        raise MechanismError(msg)
+
+
+def check_not_empty(
+    name: str, sides: tuple[Any, Any], n: int, more: Callable[[], tuple[tuple[Any, Any], int]]
+) -> None:
+    """Refuse outputs that are NaN or None on both datasets, also when many more are drawn.
+
+    Raises:
+        MechanismError: nothing else came.
+    """
+    if not all(_all_nan(as_batch(raw, n), n) for raw in sides):
+        return
+    others, size = more()
+    if all(_all_nan(as_batch(raw, size), size) for raw in others):
+        msg = (
+            f"{name}: every output is NaN or None on both datasets; check how it is called, and that it returns "
+            "its result."
         )
         raise MechanismError(msg)
 
@@ -157,13 +175,64 @@ def _check_independence(
                 "np.shape(clean)), or audit one output per call with from_callable."
             )
             raise MechanismError(msg)
-        _, counts = np.unique(a, axis=0, return_counts=True)
-        if len(a) - counts.max() >= _VARIED and (a == b[: len(a)]).all():
+    again = draw_raw(source, _PROBE_TRIALS, block_generator(entropy, PROBE, side, _SAME_SIZE))
+    if _same_random_outputs(first, again, _PROBE_TRIALS):
+        msg = (
+            f"{name}: different seeds give the same random outputs: its randomness is seeded anew in every call; "
+            "draw from the rng it is given."
+        )
+        raise MechanismError(msg)
+
+
+def check_copies(subject: Subject, entropy: tuple[int, ...]) -> None:
+    """Refuse a mechanism of which every worker process gets a copy with the same generator in it.
+
+    Raises:
+        MechanismError: two copies give the same random outputs under different seeds.
+    """
+    for side, source in enumerate(subject.sources):
+        try:
+            copies = copy.deepcopy(source), copy.deepcopy(source)
+        except Exception:  # what cannot be copied cannot be sent either, and the executor says so
+            return
+        first, second = (
+            draw_raw(each, _PROBE_TRIALS, block_generator(entropy, PROBE, side, _SAME_SIZE + i))
+            for i, each in enumerate(copies)
+        )
+        if _same_random_outputs(first, second, _PROBE_TRIALS):
             msg = (
-                f"{name}: different seeds give the same random outputs: its randomness is seeded anew in every call; "
-                "draw from the rng it is given."
+                f"{subject.name}: it holds a generator of its own, whose state every worker process would copy, and "
+                "all of them would draw the same noise; draw from the rng it is given, or leave out executor."
             )
             raise MechanismError(msg)
+
+
+def _same_random_outputs(first: dict[str, Any], second: dict[str, Any], n: int) -> bool:
+    """Whether two draws are equal though their outputs vary: 8 of 64 at least differ from the commonest."""
+    for view in first.keys() & second.keys():
+        a, b = (_numbers(raw[view], n) for raw in (first, second))
+        if a is None or b is None or a.shape != b.shape or a.shape[1] == 0:
+            continue
+        _, counts = np.unique(a, axis=0, return_counts=True)
+        if n - counts.max() >= _VARIED and np.array_equal(a, b):
+            return True
+    return False
+
+
+def _numbers(raw: Any, n: int) -> Any:
+    """(n, d) numbers, also of lists of numbers; None if the outputs are something else."""
+    try:
+        batch = as_batch(raw, n)
+    except MechanismError:
+        return None
+    if is_numeric(batch):
+        values = np.concatenate(list(numeric_parts(batch, n).values()), axis=1)
+    else:
+        uniform = uniform_numbers(batch) if isinstance(batch, list) else None
+        if uniform is None:
+            return None
+        values = uniform[1]
+    return np.where(np.isnan(values), -np.inf, values)  # so that NaN equals NaN
 
 
 def _probe_source(name: str, source: Source, entropy: tuple[int, ...], side: int) -> tuple[Source, bool]:

@@ -12,6 +12,7 @@ import pytest
 
 from pytest_snapaudit.engine.audit import audit
 from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.errors import MechanismError
 from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
 from pytest_snapaudit.engine.noise import GaussianNoise
 from pytest_snapaudit.engine.result import AuditResult
@@ -139,3 +140,22 @@ def test_an_attack_is_carried_to_the_workers():
 
 def third(rows):
     return rows[:, -1]
+
+
+class Own:
+    """Noise from a generator that the mechanism holds: a worker process would get a copy of it."""
+
+    def __init__(self) -> None:
+        self.rng = np.random.default_rng(4)
+
+    def __call__(self, data: float, n: int, rng: np.random.Generator) -> Any:
+        return data + self.rng.laplace(size=n)
+
+
+def test_a_generator_that_every_worker_would_copy_is_refused():
+    sampler = from_sampler(Own())
+    claim = PrivacyClaim(1.0)
+    with ProcessPoolExecutor(1) as pool, pytest.raises(MechanismError, match="holds a generator of its own"):
+        audit(sampler, (0.0, 1.0), claim, n_trials=2_000, executor=pool)
+    with ThreadPoolExecutor(1) as threads:
+        assert not audit(sampler, (0.0, 1.0), claim, n_trials=2_000, executor=threads).violated

@@ -418,3 +418,58 @@ def test_without_release_both_views_are_the_same():
     result = run(Stages(), views={"white-box"})
     assert result.view == "white-box"
     assert result.views[0].gated
+
+
+@pytest.mark.parametrize("dataset", [iter([1.0]), (x for x in [1.0]), map(float, "1"), zip([1.0])])
+def test_a_dataset_that_one_call_uses_up_is_refused(dataset):
+    with pytest.raises(TypeError, match=r"is used up by the first; give a list or an array"):
+        run(from_sampler(lambda data, n, rng: sum(data) + rng.laplace(size=n)), (dataset, [2.0]))
+
+
+@pytest.mark.parametrize(
+    ("take", "words"),
+    [
+        (lambda data: [data.pop() for _ in range(len(data))], "have made the two datasets equal"),
+        (lambda data: data.append(0.0), "has changed between calls"),
+    ],
+    ids=["used up", "growing"],
+)
+def test_a_mechanism_that_changes_its_dataset_is_refused(take, words):
+    def consuming(data, n, rng):
+        take(data)
+        return sum(data) + rng.laplace(size=n)
+
+    with pytest.raises(MechanismError, match=words):
+        run(from_sampler(consuming), ([1.0], [1.0, 2.0]))
+
+
+def test_a_dataset_may_be_sorted_in_place():
+    def sorting(data, n, rng):
+        data.sort()
+        return data[-1] + rng.laplace(size=n)
+
+    assert run(from_sampler(sorting), ([1.0, 0.0], [2.0, 0.0])).verdict is not Verdict.VIOLATION
+
+
+def seeded_by_size(data, n, rng):
+    return data + np.random.default_rng(n).laplace(size=n)
+
+
+def seeded_lists(data, n, rng):
+    return [[data + x] for x in np.random.default_rng(1).laplace(size=n).tolist()]
+
+
+@pytest.mark.parametrize("fn", [seeded_by_size, seeded_lists])
+def test_noise_that_is_seeded_anew_is_refused_also_if_it_depends_on_n(fn):
+    with pytest.raises(MechanismError, match="its randomness is seeded anew in every call"):
+        run(from_sampler(fn))
+
+
+def rare(data, n, rng):
+    """A key that is released once in 400 outputs, whose noise is right."""
+    return np.where(rng.random(n) < 1 / 400, data + rng.laplace(size=n), np.nan)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_outputs_that_are_nearly_always_missing_are_audited(seed):
+    assert run(from_sampler(rare), n_trials=20_000, seed=seed).verdict is not Verdict.VIOLATION
