@@ -175,13 +175,23 @@ def resolve(
     return AuditRequest(mechanism, neighbours, claim, resolved, options.get("executor"), identity, seed)
 
 
+_ELSEWHERE = {
+    "claim": "; the claim is given as epsilon= and delta=, or as the mechanism's own claim.",
+    "confidence": "; it belongs to the whole test: @privacy_audit(confidence=...).",
+    "max_checks": "; it belongs to the whole test: @privacy_audit(max_checks=...).",
+    "detects": "; it belongs to the whole test: @privacy_audit(detects=...).",
+    "seed": "; seeds come from the run: pytest --snapaudit-seed=...",
+    "trials": "; did you mean n_trials?",
+}
+
+
 def refuse_unknown(method: str, options: Mapping[str, Any]) -> None:
     """TypeError for an option that no audit takes, with the closest one that it does."""
     accepted = AuditOptions.__annotations__
     for keyword in options:
         if keyword not in accepted:
             near = difflib.get_close_matches(keyword, accepted, n=1)
-            meant = f"; did you mean {near[0]}?" if near else "."
+            meant = _ELSEWHERE.get(keyword) or (f"; did you mean {near[0]}?" if near else ".")
             msg = f"{method} got an unknown argument {keyword}{meant} It takes {', '.join(accepted)}."
             raise TypeError(msg)
 

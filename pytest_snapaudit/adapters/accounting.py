@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from pytest_snapaudit.engine.claim import PrivacyClaim, validate_delta, validate_epsilon
+from pytest_snapaudit.adapters.conversions import positive_delta
+from pytest_snapaudit.engine.claim import PrivacyClaim, validate_epsilon
 
 __tracebackhide__ = True  # frames of this module say nothing to the author of a test
 
@@ -58,13 +59,13 @@ def claim_of_event(
         at = validate_epsilon(epsilon)
         composed = _composed(event, relation, accountant)
         return PrivacyClaim(at, float(composed.get_delta(at)))
-    at = validate_delta(delta)
-    if at == 0.0:
-        msg = "claim_of_event: delta must be above 0, since accountants truncate; a pure epsilon is stated directly."
-        raise ValueError(msg)
+    at = positive_delta("claim_of_event", delta)
     found = float(_composed(event, relation, accountant).get_epsilon(at))
     if not math.isfinite(found):
-        msg = f"claim_of_event: no finite epsilon holds for {event!r} at delta={at:g}; give a larger delta."
+        msg = (
+            f"claim_of_event: no finite epsilon holds for {event!r} at delta={at:g}; give a larger delta if it has "
+            "noise, and no claim if it has none."
+        )
         raise ValueError(msg)
     return PrivacyClaim(found, at)
 
@@ -96,9 +97,15 @@ def _composed(event: Any, relation: str, accountant: Callable[[], Any] | None) -
     if not isinstance(event, library.DpEvent):
         msg = f"event must be a dp_accounting DpEvent, got {event!r} of type {type(event).__name__}."
         raise TypeError(msg)
-    if relation not in RELATIONS:
+    if not isinstance(relation, str) or relation not in RELATIONS:
         msg = f"relation must be one of {', '.join(map(repr, RELATIONS))}, got {relation!r}."
         raise ValueError(msg)
+    if accountant is not None and not callable(accountant):
+        msg = (
+            "accountant must be a function that returns a fresh accountant, such as the class "
+            f"{type(accountant).__name__} itself, got {accountant!r}."
+        )
+        raise TypeError(msg)
     neighbouring = library.NeighboringRelation[RELATIONS[relation]]
     candidates: list[Callable[[], Any]] = (
         [accountant]
@@ -112,6 +119,9 @@ def _composed(event: Any, relation: str, accountant: Callable[[], Any] | None) -
     )
     for build in candidates:
         fresh = build()
+        if not hasattr(fresh, "supports") or not hasattr(fresh, "compose"):
+            msg = f"accountant must return an accountant of dp_accounting, got {fresh!r}."
+            raise TypeError(msg)
         if fresh.supports(event):
             return fresh.compose(event)
     msg = f"no accountant supports {event!r} for the relation {relation!r}; give one: accountant=lambda: ..."

@@ -16,8 +16,24 @@ from collections.abc import Callable
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-_LOG_ORDERS = np.linspace(-12.0, 12.0, 97)
+from pytest_snapaudit.engine.claim import validate_delta
+
+_LOG_ORDERS = np.linspace(-12.0, 36.0, 193)
 _MOST_EPSILON = 1e6
+
+
+def positive_delta(owner: str, value: object) -> float:
+    """``value`` as a float in (0, 1); ``owner`` names what converts a curve, in messages.
+
+    Raises:
+        InvalidClaim: not a number in [0, 1).
+        ValueError: 0, at which no epsilon holds.
+    """
+    delta = validate_delta(value)
+    if delta == 0.0:
+        msg = f"{owner}: delta must be above 0, got {value!r}; at delta = 0 no finite epsilon is known."
+        raise ValueError(msg)
+    return delta
 
 
 def renyi_to_delta(divergence: Callable[[float], float], epsilon: float) -> float:

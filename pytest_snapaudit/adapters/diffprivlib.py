@@ -8,6 +8,8 @@ draw the same numbers.
 from __future__ import annotations
 
 import copy
+import importlib
+import inspect
 import random
 import secrets
 from collections.abc import Callable
@@ -110,8 +112,8 @@ def from_tool(
         epsilon, delta: the claim; only ``epsilon`` is passed on.
         seeded: pass a ``random_state`` drawn from the audit's generator with every call, so that verdicts repeat.
         name: printed in reports.
-        arguments: passed on, for example ``bounds=(0, 1)``. The tools charge the default accountant unless one is
-            given; under a default with a limit, pass ``accountant=BudgetAccountant()``.
+        arguments: passed on, for example ``bounds=(0, 1)``. Where no ``accountant`` is given, every call gets an
+            unlimited one of its own, so that trials are not charged to the default accountant.
 
     Raises:
         TypeError: ``tool`` is not callable.
@@ -128,7 +130,7 @@ def from_tool(
         raise ValueError(msg)
     shown = ", ".join(f"{key}={value!r}" for key, value in {"epsilon": epsilon, **arguments}.items())
     return LibrarySampler(
-        fn=_Tool(tool, {"epsilon": epsilon, **arguments}, seeded),
+        fn=_Tool(tool, {"epsilon": epsilon, **arguments}, seeded, _charges(tool)),
         name=name or f"{getattr(tool, '__name__', type(tool).__name__)}({shown})",
         claim=PrivacyClaim(epsilon, delta),
         batched=False,
@@ -145,7 +147,8 @@ def from_model(
     Args:
         model: has ``fit``, ``epsilon`` and perhaps ``delta``, which are the claim; not fitted itself.
         read: ``read(fitted)`` returns numbers, arrays or tuples of them, for example ``lambda m: m.coef_``.
-        seeded: give each copy a ``random_state`` drawn from the audit's generator, so that verdicts repeat.
+        seeded: give each copy a ``random_state`` drawn from the audit's generator, so that verdicts repeat; done in
+            any case for a model that was given one, which would repeat the same noise.
         name: printed in reports; the class name by default.
 
     Returns:
@@ -198,11 +201,15 @@ class _Tool:
     tool: Callable[..., Any]
     arguments: dict[str, Any]
     seeded: bool
+    charges: bool
 
     def __call__(self, dataset: Any) -> Any:
+        given = dict(self.arguments)
+        if self.charges and "accountant" not in given:
+            given["accountant"] = importlib.import_module("diffprivlib.accountant").BudgetAccountant()
         if self.seeded:
-            return self.tool(dataset, random_state=_drawn_seed(), **self.arguments)
-        return self.tool(dataset, **self.arguments)
+            given["random_state"] = _drawn_seed()
+        return self.tool(dataset, **given)
 
 
 @dataclass(frozen=True)
@@ -216,10 +223,20 @@ class _Fit:
         accountant = getattr(fitted, "accountant", None)
         if accountant is not None:
             fitted.accountant = type(accountant)()  # unlimited, and without the history of all other trials
-        if self.seeded:
+        if self.seeded or getattr(fitted, "random_state", None) is not None:
             fitted.random_state = _drawn_seed()
         fitted.fit(*dataset)
         return self.read(fitted)
+
+
+def _charges(tool: Callable[..., Any]) -> bool:
+    """Whether a tool of diffprivlib charges an accountant."""
+    if not str(getattr(tool, "__module__", "")).startswith("diffprivlib."):
+        return False
+    try:
+        return "accountant" in inspect.signature(tool).parameters
+    except (TypeError, ValueError):
+        return False
 
 
 def _drawn_seed() -> int:
@@ -274,6 +291,9 @@ def _sent(mechanism: Any) -> _Randomise:
 
 
 def _claim(mechanism: Any) -> PrivacyClaim:
+    if isinstance(mechanism, type):
+        msg = f"got the class {mechanism.__name__}; write {mechanism.__name__}(...) with its arguments."
+        raise TypeError(msg)
     inner = _chain(mechanism)[-1]
     if getattr(inner, "epsilon", None) is None:
         msg = f"{type(mechanism).__name__} has no epsilon to test; wrap it with from_callable and state the claim."

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.random import Generator
 from numpy.typing import NDArray
 
+from pytest_snapaudit.adapters.conversions import positive_delta
 from pytest_snapaudit.adapters.opacus_optimizers import (
     Backward,
     add_noise,
@@ -34,13 +35,17 @@ from pytest_snapaudit.adapters.opacus_optimizers import (
     require_optimizer,
     require_poisson,
     sampled_indices,
+    steps_in_its_own_way,
 )
 from pytest_snapaudit.adapters.opacus_steps import sample_steps
 from pytest_snapaudit.adapters.optional_imports import load
 from pytest_snapaudit.engine.claim import PrivacyClaim
+from pytest_snapaudit.engine.errors import MechanismError
 from pytest_snapaudit.engine.estimators import gaussian_delta, gdp_epsilon
 from pytest_snapaudit.engine.mechanism import BLACK_BOX, WHITE_BOX
 from pytest_snapaudit.engine.noise import GaussianNoise
+
+_ACCOUNTANTS = ("rdp", "prv", "gdp")
 
 __all__ = ["accountant_claim", "as_mechanism", "from_opacus", "gaussian_claim", "sample_steps", "step_claim"]
 
@@ -111,6 +116,12 @@ def from_opacus(
             "stage is not one vector; audit whole steps with sample_steps."
         )
         raise TypeError(msg)
+    if steps_in_its_own_way(optimizer):
+        msg = (
+            f"from_opacus: {type(optimizer).__name__} overrides step, of which clipped sum and add_noise say nothing; "
+            "audit whole steps with sample_steps."
+        )
+        raise TypeError(msg)
     if backward is not None and not callable(backward):
         msg = f"from_opacus: backward must be a function of a batch, got {backward!r}."
         raise TypeError(msg)
@@ -137,6 +148,7 @@ def gaussian_claim(noise_multiplier: float, delta: float) -> PrivacyClaim:
 
     Source: Balle and Wang, "Improving the Gaussian mechanism for differential privacy", ICML 2018, theorem 8.
     """
+    delta = positive_delta("gaussian_claim", delta)
     return PrivacyClaim(gdp_epsilon(1.0 / _noise_multiplier(noise_multiplier), delta), delta)
 
 
@@ -157,6 +169,21 @@ def step_claim(
         steps: how many of them.
         accountant: ``"rdp"``, ``"prv"`` or ``"gdp"``, as ``opacus.accountants.create_accountant`` names them.
     """
+    if accountant not in _ACCOUNTANTS:
+        msg = (
+            f"step_claim: accountant must be one of {', '.join(map(repr, _ACCOUNTANTS))}, got {accountant!r}."
+        )
+        raise ValueError(msg)
+    if (
+        isinstance(sample_rate, bool)
+        or not isinstance(sample_rate, int | float)
+        or not 0.0 < sample_rate <= 1.0
+    ):
+        msg = f"step_claim: sample_rate must be a number in (0, 1], got {sample_rate!r}."
+        raise ValueError(msg)
+    if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
+        msg = f"step_claim: steps must be a positive integer, got {steps!r}."
+        raise ValueError(msg)
     accountants = load("opacus.accountants", needed_for="step_claim", install="opacus")
     books = accountants.create_accountant(mechanism=accountant)
     books.history = [(_noise_multiplier(noise_multiplier), float(sample_rate), int(steps))]
@@ -168,9 +195,16 @@ def accountant_claim(accountant: Any, delta: float) -> PrivacyClaim:
 
     An epsilon below 0, which conversions from Rényi divergence give for a generous delta, counts as 0.
     """
-    if not hasattr(accountant, "get_epsilon"):
+    if isinstance(accountant, type) or not hasattr(accountant, "get_epsilon"):
         msg = f"accountant_claim takes an accountant of opacus.accountants, got {accountant!r}."
         raise TypeError(msg)
+    delta = positive_delta("accountant_claim", delta)
+    if not getattr(getattr(accountant, "accountant", accountant), "history", True):
+        msg = (
+            f"accountant_claim: {type(accountant).__name__} has taken note of no step yet, so it claims nothing; train "
+            "first, or use step_claim."
+        )
+        raise ValueError(msg)
     return PrivacyClaim(max(float(accountant.get_epsilon(delta=delta)), 0.0), delta)
 
 
@@ -242,10 +276,21 @@ class SampledOpacusStep(OpacusStep):
         rows = []
         for indices in sampled_indices(self.data_loader, dataset, size, rng):
             if indices not in known:
-                batch = self.data_loader.collate_fn([dataset[i] for i in indices])
-                known[indices] = clipped(self.optimizer, self.backward, batch)[0]
+                known[indices] = self._clipped_sum(dataset, indices)
             rows.append(known[indices])
         return np.stack(rows)
+
+    def _clipped_sum(self, dataset: Any, indices: tuple[int, ...]) -> NDArray[Any]:
+        try:
+            batch = self.data_loader.collate_fn([dataset[i] for i in indices])
+            return clipped(self.optimizer, self.backward, batch)[0]
+        except Exception as error:
+            msg = (
+                f"from_opacus: a step on a batch of {len(indices)} of the records raises {error!r}; a dataset is a "
+                "sequence of records that collate_fn can put together. If batches may fail, which everybody sees, "
+                "audit whole steps with sample_steps, for which a failure is an output."
+            )
+            raise MechanismError(msg) from error
 
 
 def _noise_multiplier(value: Any) -> float:

@@ -13,11 +13,19 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 from pytest_snapaudit.adapters.optional_imports import load
+from pytest_snapaudit.adapters.torch import as_numpy
 
 Backward = Callable[[Any], object]
 """Runs the model forward and backward on a batch, so that the optimizer's parameters carry gradients."""
 
-_OPTIMIZER_MEMBERS = ("add_noise", "pre_step", "signal_skip_step", "noise_multiplier", "max_grad_norm")
+_OPTIMIZER_MEMBERS = (
+    "add_noise",
+    "pre_step",
+    "step",
+    "signal_skip_step",
+    "noise_multiplier",
+    "max_grad_norm",
+)
 _SAMPLER_MEMBERS = ("num_samples", "sample_rate", "steps")
 
 
@@ -161,12 +169,18 @@ def flat(tensors: Sequence[Any]) -> NDArray[Any]:
 
 
 def _numpy(value: Any) -> NDArray[Any]:
-    return np.asarray(value.detach().cpu().numpy() if hasattr(value, "detach") else value)
+    return np.asarray(as_numpy(value))
 
 
 def is_optimizer(obj: object) -> bool:
     """Whether ``obj`` steps as the optimizers of Opacus do."""
     return not isinstance(obj, type) and all(hasattr(obj, member) for member in _OPTIMIZER_MEMBERS)
+
+
+def steps_in_its_own_way(optimizer: Any) -> bool:
+    """Whether a subclass overrides ``step`` without the ``pre_step`` that clips and adds noise."""
+    kind = next(cls for cls in type(optimizer).__mro__ if "step" in vars(cls))
+    return "pre_step" not in vars(kind) and not kind.__module__.startswith("opacus.")
 
 
 def require_optimizer(owner: str, obj: object) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,16 +39,16 @@ def sample_steps(
 ) -> Sampler[Any]:
     """Whole steps of an Opacus optimizer, with everything ``make_private`` has set up for a dataset.
 
-    An output is the gradient that the wrapped optimizer would step with, after division by the expected batch size,
-    and the clipping bound if it is adaptive. Every trial samples a batch of its own; a trial whose step raises (on an
-    empty batch, for example) is a row of NaN.
+    An output is the gradient that the wrapped optimizer is asked to step with, after division by the expected batch
+    size, and the clipping bound if it is adaptive. Every trial samples a batch of its own; a trial whose step raises
+    (on an empty batch, for example) is a row of NaN.
 
     Args:
         make: ``make(dataset)`` returns ``(optimizer, backward, data_loader)``, as ``make_private`` gives them for that
             dataset. The model must have the same initial parameters every time: copy one. Without a data loader
             (None), ``backward(dataset)`` is called with the dataset itself.
         claim: used when the test states none.
-        batched: take the steps on equal batches together: forward, backward and clipping once, then ``pre_step`` on
+        batched: take the steps on equal batches together: forward, backward and clipping once, then ``step`` on
             parameters with one more axis. False, and an adaptive clipping bound, take them one by one, at about
             half a millisecond each: state ``n_trials``.
         name: printed in reports.
@@ -82,6 +83,7 @@ def sample_steps(
                 outcomes[indices] = take(optimizer, backward, batch, len(these), rng)
             except Exception as raised:
                 outcomes[indices] = raised
+                optimizer, backward, _ = make(dataset)  # what the failure left behind belongs to it
         return _gathered(trials, outcomes, n)
 
     return from_sampler(steps, name=name or "sample_steps", claim=claim)
@@ -102,19 +104,44 @@ def _gathered(
 
 
 def _steps_together(optimizer: Any, backward: Any, batch: Any, n: int, rng: Generator) -> NDArray[Any]:
-    """``pre_step`` for ``n`` trials on one batch, whose clipped sum is computed once."""
+    """``step`` for ``n`` trials on one batch, whose clipped sum is computed once."""
     sums, grad_samples = clipped(optimizer, backward, batch)
     stand_in = stand_in_for(optimizer, np.broadcast_to(sums, (n, len(sums))), rng)
     for parameter, grad_sample in zip(stand_in.params, grad_samples, strict=True):
         parameter.grad_sample = grad_sample
     stand_in.clip_and_accumulate = stand_in.accumulate = lambda: None
     stand_in.step_hook = None
-    stand_in.pre_step()
-    return grad_rows(stand_in, n)
+    return _stepped_with(stand_in, n)
+
+
+def _stepped_with(optimizer: Any, n: int) -> NDArray[Any]:
+    """(n, d) gradients that ``step`` hands to the wrapped optimizer, or leaves behind if it is not asked to step."""
+    wrapped = optimizer.original_optimizer
+    asked = _Asked(wrapped.param_groups, lambda: grad_rows(optimizer, n))
+    optimizer.original_optimizer = asked
+    try:
+        optimizer.step()
+    finally:
+        optimizer.original_optimizer = wrapped
+    return grad_rows(optimizer, n) if asked.rows is None else asked.rows
+
+
+@dataclass
+class _Asked:
+    """Stands for the wrapped optimizer, and keeps the gradients it is asked to step with instead of stepping."""
+
+    param_groups: list[dict[str, Any]]
+    read: Callable[[], NDArray[Any]]
+    rows: NDArray[Any] | None = None
+
+    def step(self, closure: Any = None) -> None:
+        """Keep what the parameters' gradients are now."""
+        del closure
+        self.rows = self.read()
 
 
 def _steps_one_by_one(optimizer: Any, backward: Any, batch: Any, n: int, rng: Generator) -> NDArray[Any]:
-    """``pre_step``, unabridged, for ``n`` trials on one batch; its settings are put back after each."""
+    """``step``, unabridged, for ``n`` trials on one batch; its settings are put back after each."""
     fill(optimizer, backward, batch)
     gradients = [(p.grad, getattr(p, "grad_sample", None)) for p in optimizer.params]
     seed_generator(optimizer, rng)
@@ -122,12 +149,12 @@ def _steps_one_by_one(optimizer: Any, backward: Any, batch: Any, n: int, rng: Ge
     rows = []
     for _ in range(n):
         vars(optimizer).update(settings)
+        optimizer.step_hook = None  # accountants are not charged for trials
         for parameter, (grad, grad_sample) in zip(optimizer.params, gradients, strict=True):
             parameter.summed_grad = None
             parameter.grad = None if grad is None else grad.clone()
             parameter.grad_sample = None if grad_sample is None else grad_sample.detach()
-        optimizer.pre_step()
-        row = grad_rows(optimizer, 1)[0]
+        row = _stepped_with(optimizer, 1)[0]
         rows.append(
             np.append(row, float(optimizer.max_grad_norm)) if hasattr(optimizer, "unclipped_num") else row
         )

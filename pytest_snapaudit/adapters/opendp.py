@@ -12,6 +12,7 @@ through the library's own non-interactive composition, which "computes [measurem
 from __future__ import annotations
 
 import importlib
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -19,7 +20,12 @@ from typing import Any
 
 from numpy.random import Generator
 
-from pytest_snapaudit.adapters.conversions import renyi_to_delta, smallest_epsilon, zcdp_to_delta
+from pytest_snapaudit.adapters.conversions import (
+    positive_delta,
+    renyi_to_delta,
+    smallest_epsilon,
+    zcdp_to_delta,
+)
 from pytest_snapaudit.adapters.sampler import LibrarySampler
 from pytest_snapaudit.engine.claim import PrivacyClaim, validate_delta
 
@@ -41,6 +47,7 @@ def from_measurement(
     d_in: Any,
     *,
     delta: float | None = None,
+    composed: bool = True,
     name: str | None = None,
 ) -> LibrarySampler:
     """A measurement as a sampler whose claim is ``measurement.map(d_in)``.
@@ -55,6 +62,8 @@ def from_measurement(
         d_in: distance of the neighbours under the measurement's input metric, for example 1 row for
             ``SymmetricDistance`` or 1.0 for ``AbsoluteDistance(f64)``.
         delta: of the claim; needed for curves. For pure ε and fixed pairs it may only be larger than theirs.
+        composed: draw many outputs through one composition. False calls the measurement once per output, for one
+            that raises on some of them; it is done by itself if a composition raises when it is first tried.
         name: printed in reports.
 
     Returns:
@@ -62,7 +71,8 @@ def from_measurement(
 
     Raises:
         TypeError: not a measurement, or nothing that builds one.
-        ValueError: ``delta`` is missing or too small, or the output measure is unknown.
+        ValueError: ``d_in`` is not one of the measurement's input metric, or has no finite loss; ``delta`` is missing
+            or too small; or the output measure is unknown.
 
     Example::
 
@@ -72,7 +82,13 @@ def from_measurement(
         def test_count(privacy_auditor):
             privacy_auditor.check(from_measurement(count, d_in=1), (["ann"], ["ann", "bob"]))
     """
-    source = _Source(measurement)
+    if isinstance(measurement, type):
+        msg = (
+            "from_measurement takes an OpenDP Measurement or a function that builds one, got the class "
+            f"{measurement.__name__}; build one with a constructor of opendp.measurements."
+        )
+        raise TypeError(msg)
+    source = _Source(measurement, composable=bool(composed))
     resolved = source.measurement()
     claim, curve = _claim(resolved, d_in, delta)
     return LibrarySampler(
@@ -128,11 +144,11 @@ class _Source:
 
     def composed(self, copies: int) -> Any:
         """The composition of so many copies of the measurement, or None if OpenDP does not compose it."""
+        if not self.composable:
+            return None
         if copies == _COMPOSED and self.composition is not None:
             return self.composition
         measurement = self.measurement()
-        if not self.composable:
-            return None
         try:
             composition = importlib.import_module("opendp.combinators").make_composition(
                 [measurement] * copies
@@ -164,7 +180,7 @@ class _Source:
                 "function that builds it, defined at the top level of a module: from_measurement(make_count, d_in=1)."
             )
             raise TypeError(msg)
-        return type(self), (self.given,)
+        return type(self), (self.given, None, None, self.composable)
 
 
 @dataclass(frozen=True)
@@ -172,15 +188,31 @@ class _Outputs:
     """Many outputs of one measurement on one dataset; ``rng`` is ignored, as OpenDP draws from the system."""
 
     source: _Source
+    tried: list[Any] = field(default_factory=list, repr=False, compare=False)
 
     def __call__(self, dataset: Any, n: int, rng: Generator) -> list[Any]:
         del rng
         outputs: list[Any] = []
         while len(outputs) < n:
             copies = min(_COMPOSED, n - len(outputs))
-            composition = self.source.composed(copies)
+            composition = self._composition(dataset, copies)
             outputs += self._one_by_one(dataset, copies) if composition is None else composition(dataset)
         return outputs
+
+    def _composition(self, dataset: Any, copies: int) -> Any:
+        """The composition, unless one fails on this dataset when first tried: a failure of one output fails them all.
+
+        The outputs of that trial are dropped, so that whether a dataset is composed depends on nothing that is counted.
+        """
+        if not any(tried is dataset for tried in self.tried):
+            self.tried.append(dataset)
+            trial = self.source.composed(_COMPOSED)
+            try:
+                if trial is not None:
+                    trial(dataset)
+            except Exception:
+                self.source.composable = False
+        return self.source.composed(copies)
 
     def _one_by_one(self, dataset: Any, n: int) -> list[Any]:
         measurement = self.source.measurement()
@@ -198,7 +230,7 @@ def _label(measurement: Any, d_in: Any) -> str:
 
 
 def _claim(measurement: Any, d_in: Any, delta: float | None) -> tuple[PrivacyClaim, Curve | None]:
-    measure, loss = str(measurement.output_measure), measurement.map(d_in)
+    measure, loss = str(measurement.output_measure), _loss(measurement, d_in)
     if delta is not None:
         delta = validate_delta(delta)
     wrapped = _APPROXIMATE.fullmatch(measure)
@@ -216,12 +248,31 @@ def _claim(measurement: Any, d_in: Any, delta: float | None) -> tuple[PrivacyCla
             "delta: from_measurement(measurement, d_in=..., delta=1e-6)."
         )
         raise ValueError(msg)
+    delta = positive_delta("from_measurement", delta)
     return PrivacyClaim(smallest_epsilon(curve, delta), delta), curve
+
+
+def _loss(measurement: Any, d_in: Any) -> Any:
+    try:
+        return measurement.map(d_in)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0] or type(error).__name__
+        msg = (
+            f"from_measurement: d_in={d_in!r} is no distance under {measurement.input_metric} that the map of the "
+            f"measurement accepts: {reason}."
+        )
+        raise ValueError(msg) from error
 
 
 def _pair(epsilon: float, floor: float, delta: float | None) -> PrivacyClaim:
     if delta is not None and delta < floor:
         msg = f"from_measurement: the measurement promises delta={floor:g} here, got the smaller delta={delta:g}."
+        raise ValueError(msg)
+    if not 0.0 < epsilon < math.inf and (delta or floor) == 0.0:
+        msg = (
+            f"from_measurement: the measurement's map gives epsilon={epsilon:g} for this d_in, of which nothing can be "
+            "tested; neighbours differ, so d_in must be above 0, and the scale of the noise, too."
+        )
         raise ValueError(msg)
     return PrivacyClaim(epsilon, floor if delta is None else delta)
 

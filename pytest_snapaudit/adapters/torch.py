@@ -79,11 +79,24 @@ def as_numpy(outputs: Any) -> Any:
     """Tensors as arrays, inside tuples, lists and dicts too; anything else as it is."""
     if isinstance(outputs, dict):
         return {key: as_numpy(part) for key, part in outputs.items()}
-    if isinstance(outputs, tuple | list):
-        return type(outputs)(as_numpy(part) for part in outputs)
+    if isinstance(outputs, tuple | list):  # named tuples too, which are not built from one sequence
+        parts = [as_numpy(part) for part in outputs]
+        return parts if isinstance(outputs, list) else tuple(parts)
     if hasattr(outputs, "detach") and hasattr(outputs, "cpu"):
-        return np.asarray(outputs.detach().cpu().numpy())
+        return _array(outputs)
     return outputs
+
+
+def _array(tensor: Any) -> Any:
+    """A tensor of any kind that NumPy has a form for; bfloat16, which it has none for, as float32."""
+    plain = tensor.detach().cpu()
+    if str(getattr(plain, "layout", "torch.strided")) != "torch.strided":
+        plain = plain.to_dense()
+    for resolve in ("resolve_conj", "resolve_neg"):
+        plain = getattr(plain, resolve)() if hasattr(plain, resolve) else plain
+    if str(getattr(plain, "dtype", "")) == "torch.bfloat16":
+        plain = plain.float()
+    return np.asarray(plain.numpy())
 
 
 def _generator(rng: Generator | None) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from torch_stand_in import DPOptimizer, Loader, PoissonSampler, tensor
 
 from pytest_snapaudit import MechanismError, PrivacyClaim, Verdict, audit
-from pytest_snapaudit.adapters.opacus import gaussian_claim, sample_steps
+from pytest_snapaudit.adapters.opacus import from_opacus, gaussian_claim, sample_steps
 
 SMALL = np.array([[0.1, 0.2, -0.1], [0.0, -0.3, 0.2]])
 PAIR = (SMALL, np.vstack([SMALL, [30.0, 0.0, 40.0]]))
@@ -144,3 +144,57 @@ def test_arguments_are_checked(torch):
     claim = PrivacyClaim(1.0)
     named = sample_steps(lambda dataset: setup(torch), claim=claim, name="training")
     assert (named.name, named.claim) == ("training", claim)
+
+
+class StepUndoesTheNoise(DPOptimizer):
+    """Puts the clipped sum back before the wrapped optimizer steps."""
+
+    def step(self):
+        stepped = self.pre_step()
+        for p in self.params:
+            p.grad = p.summed_grad / self.expected_batch_size
+        if stepped:
+            self.original_optimizer.step()
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_what_happens_in_step_itself_is_seen(torch, batched):
+    steps = sample_steps(lambda dataset: setup(torch, kind=StepUndoesTheNoise), batched=batched)
+    assert audit(steps, PAIR, gaussian_claim(1.0, 1e-2), n_trials=2_000).violated
+    with pytest.raises(TypeError, match="StepUndoesTheNoise overrides step"):
+        from_opacus(StepUndoesTheNoise(torch))
+
+
+class Poisoned(StopsOnEmptyBatches):
+    """A failure that is never got over."""
+
+    poisoned = False
+
+    def clip_and_accumulate(self):
+        if self.poisoned:
+            raise RuntimeError("still failing")
+        type(self).poisoned = len(self.params[0].grad_sample) == 0
+        super().clip_and_accumulate()
+
+
+def test_a_failure_spoils_no_other_trial(torch):
+    def make(dataset):
+        Poisoned.poisoned = False
+        return setup(torch, kind=Poisoned, sample_rate=0.5)
+
+    outputs = sample_steps(make).sample(list(PAIR[0]), 400, RNG(0))
+    assert abs(np.isnan(outputs).any(axis=1).mean() - 0.25) < 0.13  # 6 standard errors
+
+
+def test_a_batch_that_fails_has_no_clean_sum(torch):
+    optimizer, backward, loader = setup(torch, kind=StopsOnEmptyBatches, sample_rate=0.0)
+    step = from_opacus(optimizer, backward, data_loader=loader)
+    with pytest.raises(MechanismError, match="a step on a batch of 0 of the records raises RuntimeError"):
+        step.clean_batch(list(PAIR[0]), 4, RNG(0))
+
+
+def test_step_hooks_do_not_hear_of_single_trials_either(torch):
+    heard = []
+    steps = sample_steps(lambda dataset: setup(torch, step_hook=heard.append), batched=False)
+    steps.sample(PAIR[1], 10, RNG(0))
+    assert heard == []

@@ -156,7 +156,7 @@ def test_outputs_come_from_compositions_of_at_most_1000(combinators):
         outputs = sampler.sample(0.0, 2_500, np.random.default_rng(0))
         assert len(outputs) == len(set(outputs)) == 2_500
     assert combinators.composed == [1_000, 500, 500]  # that of 1 000 is built once
-    assert measurement.calls == 5_000
+    assert measurement.calls == 6_000  # the first composition shows whether one can be made of this dataset
 
 
 def test_without_a_composition_outputs_are_drawn_one_by_one_and_failures_are_outputs():
@@ -205,5 +205,42 @@ def test_other_objects_of_the_library_are_named():
 
 
 def test_an_infinite_loss_is_no_claim():
-    with pytest.raises(InvalidClaim, match="epsilon must be a finite number above 0, got inf"):
+    with pytest.raises(
+        ValueError, match="map gives epsilon=inf for this d_in, of which nothing can be tested"
+    ):
         from_measurement(Measurement(loss=lambda d_in: math.inf), d_in=1)
+
+
+class Logarithm(Measurement):
+    """Fails where the noisy value is below 0: on some outputs of one call of many."""
+
+    def __call__(self, value):
+        return math.log(super().__call__(value))
+
+
+Logarithm.__module__ = "opendp.mod"
+
+
+@pytest.mark.parametrize("composed", [True, False])
+def test_a_measurement_that_fails_on_some_outputs_is_drawn_one_by_one(combinators, composed):
+    sampler = from_measurement(Logarithm(), d_in=1.0, composed=composed)
+    outputs = sampler.sample(1.0, 2_000, np.random.default_rng(0))
+    failed = [isinstance(output, ValueError) for output in outputs]
+    assert len(outputs) == 2_000
+    assert abs(np.mean(failed) - math.exp(-1) / 2) < 6 * math.sqrt(0.2 * 0.8 / 2_000)  # 6 standard errors
+    assert not audit(sampler, (1.0, 2.0), PrivacyClaim(1.0), n_trials=1_000).violated
+    assert combinators.composed == ([1_000] if composed else [])
+
+
+def test_a_distance_that_the_map_refuses_is_named():
+    def refuse(d_in):
+        raise TypeError("inferred type is f64, expected u32\nframe 1\nframe 2")
+
+    with pytest.raises(
+        ValueError, match=r"d_in=1\.0 is no distance under .*: inferred type is f64, expected u32\.$"
+    ):
+        from_measurement(Measurement(loss=refuse), d_in=1.0)
+    with pytest.raises(ValueError, match=r"epsilon=0 for this d_in, .* d_in must be above 0"):
+        from_measurement(Measurement(), d_in=0)
+    with pytest.raises(TypeError, match="got the class Measurement"):
+        from_measurement(Measurement, d_in=1)

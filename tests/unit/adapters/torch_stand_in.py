@@ -70,6 +70,9 @@ class PlainOptimizer:
 
     param_groups: list[dict[str, Any]]
 
+    def step(self) -> None:
+        raise AssertionError("a trial must not change the model")
+
 
 @dataclass
 class DPOptimizer:
@@ -104,6 +107,10 @@ class DPOptimizer:
 
     def signal_skip_step(self, do_skip: bool = True) -> None:
         self._step_skip_queue.append(do_skip)
+
+    def step(self) -> None:
+        if self.pre_step():
+            self.original_optimizer.step()
 
     def zero_grad(self) -> None:
         for p in self.params:
