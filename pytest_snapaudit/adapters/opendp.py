@@ -28,6 +28,7 @@ from pytest_snapaudit.adapters.conversions import (
 )
 from pytest_snapaudit.adapters.sampler import LibrarySampler
 from pytest_snapaudit.engine.claim import PrivacyClaim, validate_delta
+from pytest_snapaudit.engine.errors import MechanismError
 
 _CALL = "from_measurement(measurement, d_in=1)"
 _IMPORT = "from pytest_snapaudit.adapters.opendp import from_measurement"
@@ -196,7 +197,17 @@ class _Outputs:
         while len(outputs) < n:
             copies = min(_COMPOSED, n - len(outputs))
             composition = self._composition(dataset, copies)
-            outputs += self._one_by_one(dataset, copies) if composition is None else composition(dataset)
+            if composition is None:
+                outputs += self._one_by_one(dataset, copies)
+                continue
+            try:
+                outputs += composition(dataset)
+            except Exception as error:
+                msg = (
+                    f"from_measurement: one of {copies:,} outputs failed, and with it the composition they are drawn "
+                    f"through ({_first_line(error)}); draw them one by one: from_measurement(..., composed=False)."
+                )
+                raise MechanismError(msg) from error
         return outputs
 
     def _composition(self, dataset: Any, copies: int) -> Any:
@@ -252,14 +263,18 @@ def _claim(measurement: Any, d_in: Any, delta: float | None) -> tuple[PrivacyCla
     return PrivacyClaim(smallest_epsilon(curve, delta), delta), curve
 
 
+def _first_line(error: Exception) -> str:
+    """What an exception of OpenDP says, without the frames of Rust that follow."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
 def _loss(measurement: Any, d_in: Any) -> Any:
     try:
         return measurement.map(d_in)
     except Exception as error:
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
         msg = (
             f"from_measurement: d_in={d_in!r} is no distance under {measurement.input_metric} that the map of the "
-            f"measurement accepts: {reason}."
+            f"measurement accepts: {_first_line(error)}."
         )
         raise ValueError(msg) from error
 

@@ -165,7 +165,7 @@ class _Found:
     ceiling: float
     shares: AlphaShares
     pilot: tuple[Rows, Rows] | None
-    exceptions: str
+    remarks: tuple[tuple[str, str], ...]
     refuted: Mapping[str, RefutedPoint] = field(default_factory=dict)
     stopped_early: bool = False
 
@@ -192,7 +192,7 @@ def _of_trials(
         ceiling,
         shares[first],
         pilot,
-        outcome.exceptions,
+        outcome.remarks,
         refuted,
         outcome.stopped_early,
     )
@@ -250,7 +250,7 @@ def _of_rows(
     )
     first = outcomes[_headline(subject, views).view]
     ceiling = ceiling_of_rows(first.rows, settings, shares[_headline(subject, views).view])
-    return _Found(views, first.trials, first.rows, ceiling, shares[subject.views[0]], None, first.exceptions)
+    return _Found(views, first.trials, first.rows, ceiling, shares[subject.views[0]], None, first.remarks)
 
 
 def _headline(subject: Subject, views: tuple[ViewResult, ...]) -> ViewResult:
@@ -337,7 +337,7 @@ def _result(
         diagnostics=(
             *diagnostics.describe(subject, claim, found.pilot, reproducible=reproducible),
             *_early_stop(found, settings),
-            *([("exceptions", found.exceptions)] if found.exceptions else ()),
+            *found.remarks,
             *_declaration(subject, best),
         ),
         seed=settings.entropy,

@@ -19,7 +19,12 @@ from pytest_snapaudit.engine.simulation import (
     block_tasks,
     draw_raw,
 )
-from pytest_snapaudit.engine.wiring import check_not_empty, check_pilot, exceptions_in_words
+from pytest_snapaudit.engine.wiring import (
+    check_not_empty,
+    check_pilot,
+    constant_in_words,
+    exceptions_in_words,
+)
 
 TUNING_BYTES = 10 * 2**20
 """At most this much memory per side and view is kept for tuning."""
@@ -37,13 +42,13 @@ class Pilot:
         rows: (h, d) draws per view, reference and canary.
         layouts: how every later draw of a view is encoded.
         sources: what later draws come from.
-        exceptions: which outputs were exceptions, in words; "" if none was.
+        remarks: what is unusual about the outputs, as (what, observation) pairs.
     """
 
     rows: dict[str, tuple[Rows, Rows]]
     layouts: dict[str, Layout]
     sources: tuple[Source, Source]
-    exceptions: str = ""
+    remarks: tuple[tuple[str, str], ...] = ()
 
 
 def draw_pilot(
@@ -61,12 +66,11 @@ def draw_pilot(
     """
     first, *more = block_tasks(sources, entropy, phase, trials)
     raw, n = first.raw(), first.trials
-    blocks, layouts, exceptions = {}, {}, ""
+    blocks, layouts = {}, {}
     for view in dict.fromkeys(views):
         sides = raw[0][view], raw[1][view]
         check_pilot(name, sides, n)
         check_not_empty(name, sides, n, partial(_many, sources, entropy, view))
-        exceptions = exceptions or exceptions_in_words(sides, n)
         layouts[view] = layout = fit_layout([(side, n) for side in sides])
         blocks[view] = [(layout.encode(sides[0], n), layout.encode(sides[1], n))]
     raises = [all(isinstance(outputs, Raised) for outputs in side.values()) for side in raw]
@@ -75,12 +79,18 @@ def draw_pilot(
         _confirm((a, b), entropy)
     widest = max(of_view[0][0].nbytes for of_view in blocks.values()) / n
     affordable = max(int(TUNING_BYTES / (widest * BLOCK)) - 1, 0)
-    del raw
+    shown = (raw[0][views[0]], raw[1][views[0]])
+    observed = (
+        ("exceptions", exceptions_in_words(shown, n)),
+        ("noise", constant_in_words(blocks[views[0]][0], n)),
+    )
+    remarks = tuple((what, words) for what, words in observed if words)
+    del raw, shown
     for task in block_tasks((a, b), entropy, phase, trials)[1 : 1 + min(affordable, len(more))]:
         reference, canary = task.encoded(layouts)
         for view, of_view in blocks.items():
             of_view.append((reference[view], canary[view]))
-    return Pilot({view: joined(of_view) for view, of_view in blocks.items()}, layouts, (a, b), exceptions)
+    return Pilot({view: joined(of_view) for view, of_view in blocks.items()}, layouts, (a, b), remarks)
 
 
 def _many(sources: tuple[Source, Source], entropy: tuple[int, ...], view: str) -> tuple[tuple[Any, Any], int]:

@@ -56,7 +56,7 @@ class RowsOutcome:
     rates: RateBounds
     rows: int
     trials: int
-    exceptions: str
+    remarks: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -155,7 +155,7 @@ def audit_rows(
         epsilon = estimators.epsilon_from_rates(bound.p_lower, bound.q_upper, settings.claim.delta, estimator)
         size = min(len(rows) for rows in certifying)
         trials = size * _draws(settings, certifying[0])
-        outcomes[view] = RowsOutcome(epsilon, event, bound, size, trials, pilot.exceptions)
+        outcomes[view] = RowsOutcome(epsilon, event, bound, size, trials, pilot.remarks)
     return outcomes
 
 

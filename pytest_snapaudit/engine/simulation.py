@@ -152,7 +152,8 @@ class SteadySource:
         except Exception as error:
             if self.raises:
                 raise
-            raise self._unsteady(f"raised {error!r}, and others did not") from error
+            first = str(error).strip().partition("\n")[0]
+            raise self._unsteady(f"raised {type(error).__name__}: {first}, and others did not") from error
         if self.raises:
             raise self._unsteady("succeeded, and others raised")
         return raw

@@ -86,7 +86,7 @@ class TrialsOutcome:
     looks: tuple[Look, ...]
     pilot: dict[str, tuple[Rows, Rows]]
     refusals: tuple[str, ...]
-    exceptions: str = ""
+    remarks: tuple[tuple[str, str], ...] = ()
     stopped_early: bool = False
 
 
@@ -175,7 +175,7 @@ def audit_trials(subject: Subject, settings: Settings, shares: dict[str, AlphaSh
     if certificate is not None and tallies is not None:
         bound = states[subject.noise_view].certificate if subject.noise_view in states else None
         refusals = bound.refusals if bound is not None else certificate.failed_conditions(tallies)
-    return TrialsOutcome(states, trials, looks, pilot, refusals, drawn.exceptions, stopped_early)
+    return TrialsOutcome(states, trials, looks, pilot, refusals, drawn.remarks, stopped_early)
 
 
 def _unlikely(

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from pytest_snapaudit.engine.batches import Raised, as_batch, is_numeric, iterate_outputs, numeric_parts
+from pytest_snapaudit.engine.batches import Raised, Rows, as_batch, is_numeric, iterate_outputs, numeric_parts
 from pytest_snapaudit.engine.errors import MechanismError
 from pytest_snapaudit.engine.independence import check_calls
 from pytest_snapaudit.engine.leaves import is_opaque, kind_text, leaves
@@ -95,6 +95,16 @@ def exceptions_in_words(sides: tuple[Any, Any], n: int) -> str:
         commonest = f", mostly {raised.most_common(1)[0][0]}" if raised else ""
         words.append(f"{raised.total():,} of the first {n:,} outputs on the {side}{commonest}")
     return "; ".join(words) if found else ""
+
+
+def constant_in_words(sides: tuple[Rows, Rows], n: int) -> str:
+    """That every output of a side is the same, on both sides, if it is so."""
+    if not all(np.array_equal(rows, np.broadcast_to(rows[:1], rows.shape), equal_nan=True) for rows in sides):
+        return ""
+    return (
+        f"the first {n:,} outputs on either dataset are all the same: "
+        "no noise is added, or it is seeded anew in every call"
+    )
 
 
 def _width(batch: Any, n: int) -> int:

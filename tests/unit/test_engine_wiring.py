@@ -384,9 +384,7 @@ def test_a_call_that_fails_later_only_is_chained():
             raise MemoryError("too many")
         return rng.laplace(size=n)
 
-    with pytest.raises(
-        MechanismError, match=r"raised MemoryError\('too many'\), and others did not"
-    ) as caught:
+    with pytest.raises(MechanismError, match=r"raised MemoryError: too many, and others did not") as caught:
         run(from_sampler(draw), n_trials=20_000)
     assert isinstance(caught.value.__cause__, MemoryError)
 
@@ -473,3 +471,10 @@ def rare(data, n, rng):
 @pytest.mark.parametrize("seed", range(4))
 def test_outputs_that_are_nearly_always_missing_are_audited(seed):
     assert run(from_sampler(rare), n_trials=20_000, seed=seed).verdict is not Verdict.VIOLATION
+
+
+def test_outputs_that_never_vary_are_remarked():
+    result = run(from_callable(lambda data: data), n_trials=1_000)
+    assert result.violated
+    assert "no noise is added, or it is seeded anew in every call" in dict(result.diagnostics)["noise"]
+    assert "noise" not in dict(run(from_sampler(lambda data, n, rng: rng.laplace(data, size=n))).diagnostics)

@@ -244,3 +244,18 @@ def test_a_distance_that_the_map_refuses_is_named():
         from_measurement(Measurement(), d_in=0)
     with pytest.raises(TypeError, match="got the class Measurement"):
         from_measurement(Measurement, d_in=1)
+
+
+def test_a_failure_that_comes_late_says_how_to_go_on(combinators):
+    class Late(Measurement):
+        def __call__(self, value):
+            if self.calls > 1_500:
+                raise ValueError("overflow\nframe 1")
+            return super().__call__(value)
+
+    Late.__module__ = "opendp.mod"
+    sampler = from_measurement(Late(), d_in=1.0)
+    with pytest.raises(
+        MechanismError, match=r"one of 1,000 outputs failed, .*\(overflow\); .*composed=False"
+    ):
+        sampler.sample(1.0, 1_000, np.random.default_rng(0))
