@@ -101,3 +101,16 @@ def test_without_the_library_the_message_says_what_to_install(monkeypatch):
 def test_the_claim_unpacks_into_check():
     assert vars(claim_of_event(GAUSSIAN, delta=1e-5)).keys() == {"epsilon", "delta"}
     assert isinstance(claim_of_event(GAUSSIAN, delta=1e-5), PrivacyClaim)
+
+
+def test_an_accountant_is_given_as_a_function_that_makes_one():
+    made = dp_accounting.rdp.RdpAccountant
+    assert claim_of_event(GAUSSIAN, delta=1e-5, accountant=made).epsilon > 0
+    with pytest.raises(TypeError, match="such as the class RdpAccountant itself"):
+        claim_of_event(GAUSSIAN, delta=1e-5, accountant=made())
+    with pytest.raises(TypeError, match="accountant must return an accountant of dp_accounting"):
+        claim_of_event(GAUSSIAN, delta=1e-5, accountant=object)
+    with pytest.raises(ValueError, match=r"relation must be one of .* got \[\]"):
+        claim_of_event(GAUSSIAN, delta=1e-5, relation=[])
+    with pytest.raises(ValueError, match="and no claim if it has none"):
+        claim_of_event(dp_accounting.NonPrivateDpEvent(), delta=1e-5)

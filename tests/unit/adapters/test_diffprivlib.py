@@ -5,6 +5,8 @@ from __future__ import annotations
 import pickle
 import random
 import secrets
+import sys
+import types
 
 import numpy as np
 import pytest
@@ -227,3 +229,37 @@ def test_wrong_arguments():
         from_mechanism(Rounded(None))
     with pytest.raises(InvalidClaim, match="got inf"):
         from_mechanism(Laplace(epsilon=float("inf")))
+
+
+def test_a_model_with_a_state_of_its_own_is_seeded_anew_for_every_fit():
+    sampler = from_model(Mean(random_state=3), lambda fitted: fitted.mean_)
+    result = audit(sampler, (([0.0, 0.5],), ([0.0, 1.0],)), PrivacyClaim(1.0), n_trials=1_000)
+    assert not result.violated
+    assert "noise" not in dict(result.diagnostics)
+
+
+@pytest.mark.parametrize("wrap", [from_mechanism, lambda cls: from_model(cls, lambda fitted: fitted)])
+def test_a_class_is_not_what_it_builds(wrap):
+    for cls in (Laplace, Mean):
+        with pytest.raises(TypeError, match=rf"{cls.__name__}"):
+            wrap(cls)
+
+
+def test_a_tool_of_the_library_charges_an_accountant_of_its_own(monkeypatch):
+    charged = []
+
+    def mean(array, epsilon, accountant=None):
+        accountant.spent.append(epsilon)
+        charged.append(accountant)
+        return float(np.mean(array))
+
+    monkeypatch.setattr(mean, "__module__", "diffprivlib.tools.utils")
+    monkeypatch.setitem(sys.modules, "diffprivlib", types.ModuleType("diffprivlib"))
+    accountants = types.SimpleNamespace(BudgetAccountant=Accountant)
+    monkeypatch.setitem(sys.modules, "diffprivlib.accountant", accountants)
+    sampler = from_tool(mean, epsilon=1.0)
+    assert sampler.fn([1.0, 2.0]) == sampler.fn([1.0, 2.0]) == 1.5
+    assert [accountant.spent for accountant in charged] == [[1.0], [1.0]]
+    mine = Accountant()
+    from_tool(mean, epsilon=1.0, accountant=mine).fn([1.0])
+    assert mine.spent == [1.0]

@@ -300,3 +300,36 @@ def test_without_opacus_the_message_says_what_to_install(monkeypatch):
         ModuleNotFoundError, match=r"step_claim needs opacus\.accountants.*pip install opacus"
     ):
         step_claim(1.0, 1e-5)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"delta": 0}, "gaussian_claim: delta must be above 0"),
+        ({"delta": "x"}, r"delta must be a number in \[0, 1\)"),
+        ({"sample_rate": 2}, r"step_claim: sample_rate must be a number in \(0, 1\], got 2"),
+        ({"sample_rate": 0}, "step_claim: sample_rate must be"),
+        ({"steps": 0}, "step_claim: steps must be a positive integer, got 0"),
+        ({"steps": 1.5}, "step_claim: steps must be"),
+        ({"accountant": "RDP"}, "step_claim: accountant must be one of 'rdp', 'prv', 'gdp', got 'RDP'"),
+    ],
+)
+def test_odd_arguments_of_claims_are_named(changes, message):
+    claim = gaussian_claim if "delta" in changes else step_claim
+    with pytest.raises((TypeError, ValueError), match=message):
+        claim(1.0, changes.pop("delta", 1e-5), **changes)
+
+
+def test_an_accountant_that_has_seen_nothing_claims_nothing():
+    class Accountant:
+        def __init__(self, history):
+            self.history = history
+
+        def get_epsilon(self, delta):
+            return 0.5
+
+    assert accountant_claim(Accountant([(1.0, 0.5, 1)]), 1e-5) == PrivacyClaim(0.5, 1e-5)
+    with pytest.raises(ValueError, match="Accountant has taken note of no step yet"):
+        accountant_claim(Accountant([]), 1e-5)
+    with pytest.raises(TypeError, match="takes an accountant"):
+        accountant_claim(Accountant, 1e-5)

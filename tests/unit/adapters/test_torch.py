@@ -98,3 +98,50 @@ def test_names_and_claims():
 def test_objects_of_torch_are_refused_with_the_call_to_write(obj, message):
     with pytest.raises(TypeError, match=message):
         adapter.as_mechanism(obj)
+
+
+class Top(tuple):
+    """A named tuple of torch: not built from one sequence."""
+
+    def __new__(cls, values, indices):
+        return super().__new__(cls, (values, indices))
+
+
+class BrainFloat:
+    """A conjugated sparse tensor of a dtype that NumPy has none for."""
+
+    dtype, layout = "torch.bfloat16", "torch.sparse_coo"
+
+    def __init__(self):
+        self.calls = []
+
+    def _noted(self, what):
+        self.calls.append(what)
+        return self
+
+    def detach(self):
+        return self._noted("detach")
+
+    def cpu(self):
+        return self._noted("cpu")
+
+    def to_dense(self):
+        return self._noted("to_dense")
+
+    def resolve_conj(self):
+        return self._noted("resolve_conj")
+
+    def float(self):
+        return self._noted("float")
+
+    def numpy(self):
+        return np.float32([1.5])
+
+
+def test_tensors_of_any_kind_become_arrays():
+    rare = BrainFloat()
+    assert as_numpy(rare).tolist() == [1.5]
+    assert rare.calls == ["detach", "cpu", "to_dense", "resolve_conj", "float"]
+    values, indices = as_numpy(Top(tensor([2.0]), tensor([1.0])))
+    assert (values.tolist(), indices.tolist()) == ([2.0], [1.0])
+    assert type(as_numpy(Top(tensor(1.0), tensor(1.0)))) is tuple
