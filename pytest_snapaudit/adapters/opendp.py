@@ -18,6 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.random import Generator
 
 from pytest_snapaudit.adapters.conversions import (
@@ -270,7 +271,7 @@ def _first_line(error: Exception) -> str:
 
 def _loss(measurement: Any, d_in: Any) -> Any:
     try:
-        return measurement.map(d_in)
+        return measurement.map(d_in.item() if isinstance(d_in, np.generic) else d_in)
     except Exception as error:
         msg = (
             f"from_measurement: d_in={d_in!r} is no distance under {measurement.input_metric} that the map of the "

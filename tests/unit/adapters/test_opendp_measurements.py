@@ -72,6 +72,9 @@ def test_pure_epsilon_is_the_map_at_the_distance():
     assert sampler.default_trials == 20_000
     assert sampler.name == "OpenDP AtomDomain(T=f64), AbsoluteDistance(f64), MaxDivergence, d_in=0.5"
     assert from_measurement(Measurement(), d_in=1, name="mine").name == "mine"
+    asked = []
+    from_measurement(Measurement(loss=lambda d_in: asked.append(d_in) or 1.0), d_in=np.int64(3))
+    assert [(type(d_in), d_in) for d_in in asked] == [(int, 3)]
 
 
 def test_a_fixed_pair_is_itself():
