@@ -52,11 +52,10 @@ def repeats(score: Score, rows: Rows) -> bool:
 
 
 def fit_seen_values(base: Score, reference: Rows, canary: Rows) -> SeenValues:
-    """Count every value on both sides."""
+    """Count every value on both sides, of as many tuning trials each."""
     sides = evaluate(base, reference), evaluate(base, canary)
     values, which = np.unique(np.concatenate(sides), return_inverse=True)
     on_reference, on_canary = (
         np.bincount(part, minlength=len(values)) + 0.5 for part in np.split(which, [len(sides[0])])
     )
-    weights = np.log(on_canary / on_reference * (len(canary) and len(reference) / len(canary)))
-    return SeenValues(base, values, weights)
+    return SeenValues(base, values, np.log(on_canary / on_reference))
