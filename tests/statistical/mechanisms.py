@@ -20,6 +20,11 @@ def seeds(asked: int) -> range:
     return range(min(asked, int(os.environ.get("SNAPAUDIT_SEEDS", "6"))))
 
 
+def audits(asked: int) -> int:
+    """As many audits as an error rate is stated for; a quick run takes no more than ``SNAPAUDIT_AUDITS``, 160 unless set."""
+    return min(asked, int(os.environ.get("SNAPAUDIT_AUDITS", "160")))
+
+
 def binomial_point(trials: int, probability: float) -> int:
     """The 99.9 % point of the number of failures when each has this probability."""
     return int(binom.ppf(0.999, trials, probability))

@@ -18,10 +18,10 @@ from pytest_snapaudit.engine.claim import PrivacyClaim
 from pytest_snapaudit.engine.estimators import gaussian_delta
 from pytest_snapaudit.engine.mechanism import from_callable, from_sampler
 from pytest_snapaudit.engine.outcomes import fit_layout
-from statistical.mechanisms import binomial_point
+from statistical.mechanisms import binomial_point, seeds
 from statistical.planted import PLANTED, H
 
-AUDITS, TRIALS = 24, 2_000
+AUDITS, TRIALS = len(seeds(24)), 2_000
 AUDITS_OF_WIDE_OUTPUTS = 6
 ATTACKS = {"of sines": lambda rows: np.sin(1e3 * rows).sum(axis=1)}
 

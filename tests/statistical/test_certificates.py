@@ -16,7 +16,15 @@ from pytest_snapaudit.engine.errors import DeclarationMismatch
 from pytest_snapaudit.engine.estimators import analytic_gaussian_sigma, epsilon_from_rates
 from pytest_snapaudit.engine.noise import GaussianNoise
 from pytest_snapaudit.engine.result import Verdict
-from statistical.mechanisms import DELTA, Gaussian, binomial_point, classical_sigma, seeds, tight_gaussian
+from statistical.mechanisms import (
+    DELTA,
+    Gaussian,
+    audits,
+    binomial_point,
+    classical_sigma,
+    seeds,
+    tight_gaussian,
+)
 
 UNIT_NOISE = GaussianNoise(1.0)
 VOTES = (np.array([1.0, 2.0]), np.array([0.0, 3.0]))
@@ -241,7 +249,7 @@ def test_a_random_clean_stage_is_not_failed_by_the_certificate():
 
 def test_the_certificate_errs_no_more_often_than_it_may():
     """Known shift over the upper bound of sigma is exact, so its error rate is its whole share of α."""
-    audits = 400
+    n = audits(400)
     above = sum(
         audit(
             tight_gaussian(2.0),
@@ -251,6 +259,6 @@ def test_the_certificate_errs_no_more_often_than_it_may():
             n_trials=6_000,
             seed=(5, i),
         ).violated
-        for i in range(audits)
+        for i in range(n)
     )
-    assert above <= binomial_point(audits, 0.1)
+    assert above <= binomial_point(n, 0.1)
