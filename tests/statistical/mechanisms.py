@@ -21,7 +21,7 @@ def seeds(asked: int) -> range:
 
 
 def audits(asked: int) -> int:
-    """As many audits as an error rate is stated for; a quick run takes no more than ``SNAPAUDIT_AUDITS``, 160 unless set."""
+    """As many audits as a rate is stated for; a quick run takes no more than ``SNAPAUDIT_AUDITS``, 160 unless set."""
     return min(asked, int(os.environ.get("SNAPAUDIT_AUDITS", "160")))
 
 
