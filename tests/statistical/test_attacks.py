@@ -102,17 +102,29 @@ def copied(side, n, rng):
     return rows
 
 
+def by_category(side, n, rng):
+    """A public category of 40, and a value whose sign, in half of the categories, tells the other way round."""
+    category = rng.integers(0, 40, n)
+    sign = np.where(rng.random(n) < (0.8 if side else 0.2), 1.0, -1.0) * np.where(category % 2, 1.0, -1.0)
+    return np.column_stack([category, sign * rng.exponential(size=n)])
+
+
 @pytest.mark.parametrize(
-    ("law", "words"), [(bump, "output in ("), (copied, "coordinate 10 minus coordinate 3 in (")]
+    ("law", "words"),
+    [
+        (bump, "output in ("),
+        (copied, "coordinate 10 minus coordinate 3 in ("),
+        (by_category, "given coordinate 0"),
+    ],
 )
-def test_a_narrow_window_is_found_with_more_trials(law, words):
+def test_what_few_trials_do_not_show_is_found_with_more(law, words):
     result = audit(from_sampler(law), (0, 1), PrivacyClaim(1.0, 1e-3), n_trials=100_000, seed=5)
     assert result.violated
     assert words in result.attack
 
 
-@pytest.mark.parametrize("law", [bump, copied])
-def test_and_no_window_where_both_sides_have_the_bump(law):
+@pytest.mark.parametrize("law", [bump, copied, by_category])
+def test_and_nothing_is_found_where_both_sides_have_it(law):
     null = from_sampler(lambda side, n, rng: law(1, n, rng), name="null")
     bounds = [
         audit(null, (0, 1), PrivacyClaim(0.2), confidence=0.95, n_trials=20_000, seed=(8, i)).epsilon_lower

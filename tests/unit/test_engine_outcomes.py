@@ -594,6 +594,24 @@ def test_a_message_that_tells_of_the_data_is_found():
     assert "message" in result.attack
 
 
+def test_messages_that_tell_nothing_certify_nothing():
+    def refusing(data: list[int]) -> float:
+        if np.random.random() < 0.3:
+            raise ValueError(f"draw {np.random.integers(100)} of {object()} is out of range")
+        return float(np.random.normal())
+
+    claim = PrivacyClaim(0.2)
+    bounds = [
+        audit(
+            from_callable(refusing), ([17], [42]), claim, n_trials=1_000, confidence=0.95, seed=seed
+        ).epsilon_lower
+        for seed in range(8)
+    ]
+    assert (
+        sum(bound > 0 for bound in bounds) <= 3
+    )  # the 99.9 % point of 8 audits that err with probability 5 %
+
+
 def test_masked_entries_are_missing():
     masked = np.ma.MaskedArray([1, 2, 3], mask=[False, True, False])
     for raw in (masked, {"a": masked}, (masked,)):
